@@ -159,8 +159,7 @@ def carry_out(
     progress(0.0, method.title)
     # Rows that left for their blanks have used up part of the limit; the method may spend the rest.
     spare = goal.suppressible(table.rows) - (table.rows - data.rows)
-    importance = {column.name: column.weight for column in prepared.used.schema.quasi}
-    seen = data.weighted(importance)
+    seen = prepared.seen
 
     def published(share: float) -> Release:
         aim = replace(goal, suppression=share)

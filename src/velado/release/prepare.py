@@ -55,6 +55,11 @@ class Prepared:
     per: str | None = None
 
     @property
+    def seen(self) -> EncodedTable:
+        """The rows as a method sees them: every column counts by the weight its schema gives."""
+        return self.data.weighted({column.name: column.weight for column in self.used.schema.quasi})
+
+    @property
     def altered(self) -> tuple[str, ...]:
         """The published quasi-identifiers whose values a random operation made untrue."""
         quasi = {column.name for column in self.table.schema.quasi}

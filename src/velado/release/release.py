@@ -218,10 +218,13 @@ class Release:
         )
 
 
-def release(prepared: Prepared, recoded: Recoded, goal: Goal, method: Method, seed: int) -> Release:
+def release(
+    prepared: Prepared, recoded: Recoded, goal: Goal, method: Method, seed: int, readings: bool = True
+) -> Release:
     """Publish *recoded*: drop identifiers, regroup the published values, check, and raise if a promise fails.
 
-    Groups that fail are suppressed as long as the limit allows; what then still fails raises.
+    Groups that fail are suppressed as long as the limit allows; what then still fails raises. Without *readings* the
+    other reading of blanks, which decides nothing, is left out.
 
     >>> from velado.testing.examples import small_release
     >>> made = small_release().release
@@ -233,7 +236,7 @@ def release(prepared: Prepared, recoded: Recoded, goal: Goal, method: Method, se
     limit = goal.suppressible(table.rows)
     whole = prepared.data.population is None  # where it is known, ends may be anybody's of the population
     recoded = of_kept_rows(prepared.data.columns, recoded) if whole else recoded
-    frame, checked = _check(prepared, recoded, goal)
+    frame, checked = _check(prepared, recoded, goal, readings)
     if not checked.holds:
         good = goal.holds_in(checked.counts)
         failing = ~good[checked.partition.labels]
@@ -245,7 +248,7 @@ def release(prepared: Prepared, recoded: Recoded, goal: Goal, method: Method, se
         refuse_means_of_suppressed(recoded, kept)
         recoded = replace(recoded, kept=kept)
         recoded = of_kept_rows(prepared.data.columns, recoded) if whole else recoded
-        frame, checked = _check(prepared, recoded, goal)
+        frame, checked = _check(prepared, recoded, goal, readings)
         if not checked.holds:
             _raise_broken(checked, needed, goal.suppression, table.rows, True)
     dropped = table.rows - int(recoded.kept.sum())
@@ -292,7 +295,7 @@ def release(prepared: Prepared, recoded: Recoded, goal: Goal, method: Method, se
     )
 
 
-def _check(prepared: Prepared, recoded: Recoded, goal: Goal) -> tuple[pl.DataFrame, Checked]:
+def _check(prepared: Prepared, recoded: Recoded, goal: Goal, readings: bool) -> tuple[pl.DataFrame, Checked]:
     data, kept = prepared.data, recoded.kept
     frame = published_frame(prepared.used, recoded)
     people = None if data.people is None else data.people[kept]
@@ -306,6 +309,7 @@ def _check(prepared: Prepared, recoded: Recoded, goal: Goal) -> tuple[pl.DataFra
         sensitive=sensitive,
         shapes=data.shapes,
         matching=None if data.population is None else partial(match_published, data, recoded),
+        wildcards=readings,
     )
 
 
