@@ -2,15 +2,24 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from velado.data.encode import encode
 from velado.data.io import read_schema, read_table
-from velado.release.anonymize import anonymize
+from velado.data.partition import Partition
+from velado.release.anonymize import anonymize, carry_out
 from velado.release.guarantees import LDiversity
-from velado.release.methods import DAS, Mondrian
+from velado.release.methods import DAS, Mondrian, Progressive
+from velado.release.methods.progressive._polish import without_dear_rows
 from velado.report.facts import WhatIfs
 from velado.study import run as running
 from velado.study.run import what_ifs
+from velado.testing.strategies import tables
+
+from ..tables import table
 
 
 def released(example, method, guarantees=(), **settings):
@@ -57,3 +66,55 @@ def test_a_method_without_k_and_a_large_table_are_said_so(example, monkeypatch) 
     assert what_ifs(release).skipped == "large"
     monkeypatch.setattr(running, "LARGEST_RERUN", 80)
     assert what_ifs(release).skipped == ""
+
+
+def cost(data, groups):
+    total = float((~groups.kept).sum() * len(data.columns))
+    for column in data.columns:
+        total += float((column.loss(*groups.least_and_greatest(column.codes)) * groups.sizes).sum())
+    return total
+
+
+@given(
+    drawn=tables(min_rows=8, max_rows=30),
+    parts=st.integers(1, 3),
+    least=st.integers(1, 4),
+    most=st.integers(0, 4),
+)
+def test_rows_are_dropped_only_where_that_loses_less_and_each_group_stays_large_enough(
+    drawn, parts, least, most
+):
+    data = encode(drawn)
+    groups = Partition.of(np.arange(data.rows) % parts)
+    found = without_dear_rows(data, groups, least, most)
+    gone = ~found.kept
+    assert gone.sum() <= most and cost(data, found) <= cost(data, groups) + 1e-9
+    assert found.count == groups.count
+    assert np.all(found.sizes[gone_from(groups, found)] >= least)
+    if not gone.any() and most:  # then no single row would have been worth it
+        for row in range(data.rows):
+            if groups.sizes[groups.labels[row]] > max(least, 1):
+                other = np.where(np.arange(data.rows) == row, -1, groups.labels)
+                assert cost(data, Partition.of(other)) >= cost(data, groups) - 1e-6
+
+
+def gone_from(groups, found):
+    return np.unique(groups.labels[~found.kept])
+
+
+def many_categories():
+    draw = np.random.default_rng(4)
+    rows, names = 12_000, ("a", "b", "c", "d", "e", "f")
+    cells = {n: [f"{n}{v}" for v in np.minimum(draw.geometric(0.25, rows), 9)] for n in names}
+    return table(dict.fromkeys(names, "quasi categorical"), cells)
+
+
+def test_the_default_reuses_its_groups_and_boxes_and_says_no_worse_than_whole_runs() -> None:
+    made = many_categories()
+    release = anonymize(made, made.schema, Progressive("fast"), k=4)
+    assert running._known_groups(release, release.goal.at(8)) is not None
+    for run in what_ifs(release).runs:
+        goal = replace(release.goal.at(run.k), suppression=run.suppression)
+        whole = carry_out(release.prepared, Progressive("fast"), goal, seed=release.seed)
+        assert run.loss <= min(1.01 * whole.loss, release.loss if run.k <= 4 else 1.0) + 1e-12
+        assert run.smallest >= run.k and run.suppressed <= run.suppression * made.rows

@@ -20,10 +20,11 @@ from velado.data.table import Table, Undeclared
 from velado.errors import GuaranteeNotMet, ParameterError, SuppressionLimitExceeded
 from velado.randomness import seeded
 from velado.release import DEFAULT_METHOD
-from velado.release.goal import Goal, Progress, default_k, silent
+from velado.release.goal import Goal, Progress, default_k, silent, within
 from velado.release.guarantees._guarantee import Guarantee
 from velado.release.guarantees.k_anonymity import KAnonymity
 from velado.release.methods._method import Method
+from velado.release.methods.improve import Effort, improved, refuse_unimprovable
 from velado.release.operations._operation import Operation
 from velado.release.prepare import Prepared, prepare
 from velado.release.release import Release, release
@@ -51,6 +52,7 @@ def anonymize(
     undeclared: Undeclared = "refuse",
     key: Key | str | Path | None = None,
     keep_order: bool = False,
+    improve: bool = False,
     progress: Progress = silent,
 ) -> Release:
     """A release of *source* that keeps k and every further guarantee, or an error.
@@ -61,7 +63,8 @@ def anonymize(
     counts "row"s or "person"s; by default people when the schema names a person column. *operations* are column
     operations done first. *population* is a table of everyone the source was drawn from, for k-map and
     delta-presence. *key* is the owner's key or its file, under which the order of rows and random operations are
-    drawn; by default that of this user. The same input, settings, *seed* and key give the same release.
+    drawn; by default that of this user. With *improve* the groups that a partitioner made are searched for better ones
+    that keep the same promise. The same input, settings, *seed* and key give the same release.
 
     >>> import polars as pl
     >>> from velado.data.keys import Key
@@ -79,6 +82,7 @@ def anonymize(
         per=per,
         undeclared=undeclared,
         keep_order=keep_order,
+        improve=improve,
     )
     prepared = prepare(
         table_from(source, schema, asked.undeclared),
@@ -91,7 +95,8 @@ def anonymize(
     if schema is None and not isinstance(source, Table):
         prepared = replace(prepared, own_warnings=(*prepared.own_warnings, _INFERRED))
     goal = goal_for(prepared, asked.method, asked.k, asked.guarantees, asked.suppression)
-    return carry_out(prepared, asked.method, goal, seed=asked.seed, progress=progress)
+    improving: Effort | None = "default" if asked.improve else None
+    return carry_out(prepared, asked.method, goal, seed=asked.seed, improve=improving, progress=progress)
 
 
 def goal_for(
@@ -121,9 +126,17 @@ def goal_for(
 
 
 def carry_out(
-    prepared: Prepared, method: Method, goal: Goal, *, seed: int = 0, progress: Progress = silent
+    prepared: Prepared,
+    method: Method,
+    goal: Goal,
+    *,
+    seed: int = 0,
+    improve: Effort | None = None,
+    progress: Progress = silent,
 ) -> Release:
     """A release of a prepared table by *method*: nothing is read, judged or encoded again.
+
+    *improve* says how long its groups are then searched for better ones; without it they are published as made.
 
     >>> from velado.testing.examples import table
     >>> made = carry_out(prepare(table(age=[20, 21])), method_from("mondrian"), Goal((KAnonymity(2),)))
@@ -144,17 +157,21 @@ def carry_out(
             "The table is smaller than one group.",
             "Lower k (or l), or gather more rows.",
         )
+    if improve is not None:
+        refuse_unimprovable(method, goal)
     progress(0.0, method.title)
     # Rows that left for their blanks have used up part of the limit; the method may spend the rest.
     spare = goal.suppressible(table.rows) - (table.rows - data.rows)
-    importance = {column.name: column.weight for column in prepared.used.schema.quasi}
-    tuples, entry_of_row = _tuples(prepared, method, goal)
-    seen = tuples.weighted(importance)
+    # A search for better groups parts rows with the same values: it needs the rows.
+    tuples, entry_of_row = (prepared.data, None) if improve is not None else _tuples(prepared, method, goal)
+    seen = prepared.as_seen(tuples)
 
     def published(share: float) -> Release:
-        recoded = method.anonymize(
-            seen, replace(goal, suppression=share), seeded(seed, method.name), progress
-        )
+        aim = replace(goal, suppression=share)
+        making = progress if improve is None else within(progress, 0.0, 0.5)
+        recoded = method.anonymize(seen, aim, seeded(seed, method.name), making)
+        if improve is not None:
+            recoded = improved(seen, recoded, aim, seed, within(progress, 0.5, 1.0), improve)
         if entry_of_row is not None:
             recoded = recoded.of_rows(entry_of_row)
         return release(prepared, recoded, goal, method, seed)

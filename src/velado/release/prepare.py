@@ -62,6 +62,15 @@ class Prepared:
         return compressed(self.data, values=False)
 
     @property
+    def seen(self) -> EncodedTable:
+        """The rows as a method sees them: every column counts by the weight its schema gives."""
+        return self.as_seen(self.data)
+
+    def as_seen(self, data: EncodedTable) -> EncodedTable:
+        """The columns of *data*, rows or tuples, weighted as the schema says."""
+        return data.weighted({column.name: column.weight for column in self.used.schema.quasi})
+
+    @property
     def altered(self) -> tuple[str, ...]:
         """The published quasi-identifiers whose values a random operation made untrue."""
         quasi = {column.name for column in self.table.schema.quasi}

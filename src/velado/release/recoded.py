@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -84,7 +84,8 @@ class Recoded:
     *kept* is False where the method chose to suppress a row. *partition* is the method's own grouping, for
     the report only: release() never trusts it. *notes* are facts about the run (bins chosen, rounds, bounds)
     that the report shows, each under a NoteName; they hold no cell values. *warnings* are what a reader of the release
-    should know of it.
+    should know of it. A method that partitions says with *regrouped* how other groups would be published. *before* is
+    what the method itself made where its groups were improved afterwards.
 
     >>> Recoded((), np.array([True, False]))
     Recoded(rows=2, suppressed=1, columns=0)
@@ -95,12 +96,15 @@ class Recoded:
     partition: Partition | None = None
     notes: Mapping[str, object] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    regrouped: Callable[[Partition], tuple[PublishedColumn, ...]] | None = None
+    before: Recoded | None = None
 
     def of_rows(self, entry_of_row: IntArray) -> Recoded:
         """The same recoding over the rows behind the entries of a counted table."""
         columns = tuple(replace(column, codes=column.codes[entry_of_row]) for column in self.columns)
         partition = None if self.partition is None else self.partition.of_rows(entry_of_row)
-        return replace(self, columns=columns, kept=self.kept[entry_of_row], partition=partition)
+        kept = self.kept[entry_of_row]
+        return replace(self, columns=columns, kept=kept, partition=partition, regrouped=None)
 
     def __repr__(self) -> str:
         return f"Recoded(rows={self.kept.size}, suppressed={int((~self.kept).sum())}, columns={len(self.columns)})"

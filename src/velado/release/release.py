@@ -195,8 +195,11 @@ class Release:
 
         Suppressed rows count 1. What column operations cost before is not in it; `measure` charges them too.
         """
+        return self._losses_of(self.recoded)
+
+    def _losses_of(self, recoded: Recoded) -> dict[str, float]:
         out: dict[str, float] = {}
-        for column, published in zip(self.data.columns, self.recoded.columns, strict=True):
+        for column, published in zip(self.data.columns, recoded.columns, strict=True):
             losses = np.where(self.recoded.kept, published.losses(column), 1.0)
             outside = self.kept.size - losses.size  # rows that left before the method saw them
             out[column.name] = float((losses.sum() + outside) / self.kept.size)
@@ -208,14 +211,29 @@ class Release:
         return float(np.mean(list(self.losses.values())))
 
     @property
+    def loss_before(self) -> float | None:
+        """The loss of the method's own groups where they were improved afterwards; the same rows are left out."""
+        before = self.recoded.before
+        return None if before is None else float(np.mean(list(self._losses_of(before).values())))
+
+    @property
     def public_losses(self) -> dict[str, float]:
         """The loss of each quasi-identifier as far as the published table itself shows it, suppressed rows counting 1.
 
         Where no bounds are declared a number's domain is the range of the rows that left. With that of all rows, loss
         and widths would tell how far out the largest suppressed value lies.
         """
+        return self._public_losses_of(self.recoded)
+
+    @property
+    def public_loss_before(self) -> float | None:
+        """As `loss_before`, measured as `public_losses` are."""
+        before = self.recoded.before
+        return None if before is None else float(np.mean(list(self._public_losses_of(before).values())))
+
+    def _public_losses_of(self, recoded: Recoded) -> dict[str, float]:
         out = {}
-        for column, published in zip(self.data.columns, self.recoded.columns, strict=True):
+        for column, published in zip(self.data.columns, recoded.columns, strict=True):
             kept = self.recoded.kept
             losses = published.losses(column)[kept]
             declared = self.table.schema.columns[column.name].bounds is not None
@@ -244,7 +262,8 @@ class Release:
                 "signed_columns": [asdict(one) for one in self.signed],
                 "warnings": list(self.warnings),
             },
-            "cost": {"ncp": self.loss, "ncp_by_column": self.losses},
+            "cost": {"ncp": self.loss, "ncp_by_column": self.losses}
+            | ({} if self.loss_before is None else {"ncp_before_improving": self.loss_before}),
             "how": {
                 "method": describe(self.method),
                 "guarantees": [describe(guarantee) for guarantee in self.goal.guarantees],
@@ -263,10 +282,13 @@ class Release:
         )
 
 
-def release(prepared: Prepared, recoded: Recoded, goal: Goal, method: Method, seed: int) -> Release:
+def release(
+    prepared: Prepared, recoded: Recoded, goal: Goal, method: Method, seed: int, readings: bool = True
+) -> Release:
     """Publish *recoded*: drop identifiers, regroup the published values, check, and raise if a promise fails.
 
-    Groups that fail are suppressed as long as the limit allows; what then still fails raises.
+    Groups that fail are suppressed as long as the limit allows; what then still fails raises. Without *readings* the
+    other reading of blanks, which decides nothing, is left out.
 
     >>> from velado.testing.examples import small_release
     >>> made = small_release().release
@@ -278,7 +300,7 @@ def release(prepared: Prepared, recoded: Recoded, goal: Goal, method: Method, se
     limit = goal.suppressible(table.rows)
     whole = prepared.data.population is None  # where it is known, ends may be anybody's of the population
     recoded = of_kept_rows(prepared.data.columns, recoded) if whole else recoded
-    frame, checked = _check(prepared, recoded, goal)
+    frame, checked = _check(prepared, recoded, goal, readings)
     if not checked.holds:
         good = goal.holds_in(checked.counts)
         failing = ~good[checked.partition.labels]
@@ -290,7 +312,7 @@ def release(prepared: Prepared, recoded: Recoded, goal: Goal, method: Method, se
         refuse_means_of_suppressed(recoded, kept)
         recoded = replace(recoded, kept=kept)
         recoded = of_kept_rows(prepared.data.columns, recoded) if whole else recoded
-        frame, checked = _check(prepared, recoded, goal)
+        frame, checked = _check(prepared, recoded, goal, readings)
         if not checked.holds:
             _raise_broken(checked, needed, goal.suppression, table.rows, True)
     dropped = table.rows - int(recoded.kept.sum())
@@ -337,7 +359,7 @@ def release(prepared: Prepared, recoded: Recoded, goal: Goal, method: Method, se
     )
 
 
-def _check(prepared: Prepared, recoded: Recoded, goal: Goal) -> tuple[pl.DataFrame, Checked]:
+def _check(prepared: Prepared, recoded: Recoded, goal: Goal, readings: bool) -> tuple[pl.DataFrame, Checked]:
     data, kept = prepared.data, recoded.kept
     frame = published_frame(prepared.used, recoded)
     people = None if data.row_people is None else data.row_people[kept]
@@ -351,6 +373,7 @@ def _check(prepared: Prepared, recoded: Recoded, goal: Goal) -> tuple[pl.DataFra
         sensitive=sensitive,
         shapes=data.shapes,
         matching=None if data.population is None else partial(match_published, data, recoded),
+        wildcards=readings,
     )
 
 

@@ -42,6 +42,9 @@ SuppressionSetting = Annotated[float, Setting("share of rows that may be dropped
 UnitSetting = Annotated[Unit | None, Setting("what k counts; without it people where they are known")]
 UndeclaredSetting = Annotated[Undeclared, specs(ReadSettings)["undeclared"].setting]
 OrderSetting = Annotated[bool, Setting("publish the rows in the order of the input")]
+ImproveSetting = Annotated[
+    bool, Setting("exchange rows between the groups a method made until they lose less")
+]
 Bound = Literal["off", "fast", "tight"]
 BoundSetting = Annotated[Bound, Setting("how long the least loss that is possible is looked for")]
 
@@ -66,6 +69,7 @@ class RunSettings:
     per: UnitSetting = None
     undeclared: UndeclaredSetting = "refuse"
     keep_order: OrderSetting = False
+    improve: ImproveSetting = False
     bound: BoundSetting = "fast"
 
 

@@ -35,7 +35,7 @@ def manifest(facts: ReleaseFacts, key: Key, population: Table | None = None) -> 
     8
     """
     release, output = facts.release, facts.output
-    told, losses = release.facts(), release.public_losses
+    told, losses, before = release.facts(), release.public_losses, release.public_loss_before
     return {
         "manifest_version": VERSION,
         "velado": package_version("velado"),
@@ -59,6 +59,7 @@ def manifest(facts: ReleaseFacts, key: Key, population: Table | None = None) -> 
         "metrics": {
             "rows": release.aligned.height,
             "ncp": coarse({"overall": fmean(losses.values()), "by_column": losses}),
+            **({} if before is None else {"ncp_before_improving": coarse(before)}),
             "domain": "declared bounds, else the range of the published rows; suppressed rows count 1",
         },
         "output": {

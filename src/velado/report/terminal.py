@@ -83,7 +83,9 @@ def ten_lines(facts: ReleaseFacts, leaves: Path, stays: Path) -> list[str]:
         say(
             "Information loss (NCP, {variant}): {loss}; most in {column}: {most}",
             variant=facts.ncp.variant,
-            loss=join(part for part in (percent(facts.ncp.overall), _near_best(facts)) if part),
+            loss=join(
+                part for part in (percent(facts.ncp.overall), _improved(facts), _near_best(facts)) if part
+            ),
             column=most,
             most=percent(facts.ncp.by_column[most]),
         ),
@@ -96,6 +98,11 @@ def ten_lines(facts: ReleaseFacts, leaves: Path, stays: Path) -> list[str]:
         say("May leave: {path}", path=leaves),
         say("For you alone: {path}", path=stays),
     ]
+
+
+def _improved(facts: ReleaseFacts) -> str:
+    before = facts.release.loss_before
+    return "" if before is None else say("(before improving: {before})", before=percent(before))
 
 
 def _near_best(facts: ReleaseFacts) -> str:
@@ -123,6 +130,8 @@ def warning_lines(facts: ReleaseFacts) -> list[str]:
                 "promise says (minimality)."
             )
         )
+    told = release.notes.get("not_improved")
+    out += [told] if isinstance(told, str) else []
     return [*out, *formula_warnings(facts.output.formulas)]
 
 

@@ -17,6 +17,7 @@ from velado.release.anonymize import carry_out, goal_for
 from velado.release.goal import DEFAULT_K, Progress, silent
 from velado.release.methods import METHODS
 from velado.release.methods._method import Method
+from velado.release.methods.improve import Effort
 from velado.release.prepare import prepare
 from velado.release.run_settings import Guarantees, run_settings
 from velado.text import say
@@ -73,6 +74,7 @@ def compare(
     *,
     suppression: float = 0.0,
     seed: int = 0,
+    improve: bool = False,
     per: str | None = None,
     population: Any = None,
     undeclared: Undeclared = "refuse",
@@ -82,7 +84,7 @@ def compare(
     """Every registered method that guarantees k (or those named), run on *source* with the same promise.
 
     A method that cannot keep it is listed with its reason; nothing is left out in silence. *settings* gives
-    further parameters per method. Seconds are CPU seconds of the method and its check (the table is prepared once,
+    further parameters per method; *improve* improves the groups of each. Seconds are CPU seconds of the method and its check (the table is prepared once,
     for all), compilation included in the first use of a kernel.
 
     >>> import polars
@@ -97,10 +99,12 @@ def compare(
         guarantees=guarantees,
         suppression=suppression,
         seed=seed,
+        improve=improve,
         per=per,
         undeclared=undeclared,
     )
     k = DEFAULT_K if asked.k is None else asked.k
+    improving: Effort | None = "default" if asked.improve else None
     chosen = _chosen(asked.methods)
     table = read_table(source, schema, asked.undeclared)
     prepared = prepare(table, per=asked.per, population=population)
@@ -112,7 +116,7 @@ def compare(
         goal = goal_for(prepared, method, k, asked.guarantees, asked.suppression)
         start = time.process_time()
         try:
-            release = carry_out(prepared, method, goal, seed=asked.seed)
+            release = carry_out(prepared, method, goal, seed=asked.seed, improve=improving)
         except VeladoError as error:
             results.append(Compared(method=method.name, failed=error.what))
             continue

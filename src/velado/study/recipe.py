@@ -26,6 +26,7 @@ from velado.release.run_settings import (
     OPERATIONS_FIRST,
     BoundSetting,
     CrowdSetting,
+    ImproveSetting,
     OrderSetting,
     SeedSetting,
     SuppressionSetting,
@@ -85,6 +86,7 @@ class Recipe:
     undeclared: UndeclaredSetting = "refuse"
     reports: Annotated[tuple[Report, ...], Setting("formats of the report")] = ("html",)
     keep_order: OrderSetting = False
+    improve: ImproveSetting = False
     bound: BoundSetting = "fast"
     input: RecipeInput = RecipeInput()
     operations: Annotated[tuple[Operation, ...], OPERATIONS_FIRST] = ()
@@ -98,9 +100,8 @@ class Recipe:
             "taxonomies": _taxonomy_entries(self.schema),
             "schema": self.schema.to_dict(),
         }
-        usual = {
-            name for name, value in (("keep_order", False), ("bound", "fast")) if getattr(self, name) == value
-        }
+        rarely = {"keep_order": False, "improve": False, "bound": "fast"}
+        usual = {name for name, value in rarely.items() if getattr(self, name) == value}
         left_out = {*parts} | usual
         plain = {name: value for name, value in table_of(self).items() if name not in left_out}
         return {"version": VERSION, **plain, **{name: part for name, part in parts.items() if part}}

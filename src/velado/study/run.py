@@ -19,6 +19,7 @@ import polars as pl
 from velado.data.formulas import escaped_names
 from velado.data.io import attach_taxonomies, read_schema, read_table
 from velado.data.keys import OWNER_FILE, Key, owner_key
+from velado.data.partition import Partition
 from velado.data.schema import Schema
 from velado.data.staging import (
     PRIVATE,
@@ -35,8 +36,10 @@ from velado.errors import ParameterError, VeladoError
 from velado.measures.measured import Scores, measure
 from velado.release import DEFAULT_METHOD
 from velado.release.anonymize import carry_out, goal_for
-from velado.release.goal import Progress, default_k, silent, within
-from velado.release.methods._method import Method
+from velado.release.goal import Goal, Progress, default_k, silent, within
+from velado.release.methods._method import Method, in_groups
+from velado.release.methods.improve import Effort
+from velado.release.methods.progressive._polish import boxes_alone, without_dear_rows
 from velado.release.methods.progressive.lower_bound import lower_bound
 from velado.release.methods.progressive.progressive import Progressive
 from velado.release.operations._operation import Operation
@@ -44,6 +47,7 @@ from velado.release.population import read_plain
 from velado.release.prepare import prepare
 from velado.release.recoded import NoteName
 from velado.release.release import Release
+from velado.release.release import release as make_release
 from velado.release.run_settings import Bound, Guarantees
 from velado.report.blocks import Page
 from velado.report.facts import OutputFacts, ReleaseFacts, SourceFacts, WhatIf, WhatIfs
@@ -131,6 +135,7 @@ def publish(
     beside: Mapping[str, bytes] | None = None,
     key: Key | str | Path | None = None,
     keep_order: bool = False,
+    improve: bool = False,
     bound: Bound = "fast",
     progress: Progress = silent,
 ) -> Published:
@@ -141,7 +146,8 @@ def publish(
 
     *schema* is a Schema or the path of a schema file; *schema_folder* says where taxonomy files lie that a
     Schema names but does not hold. *population* is a table of everyone the source was drawn from. *beside* are further
-    private files, such as an inferred schema. *bound* says how long the least possible loss is looked for. The same input, settings, *seed* and *key* give the same folder byte for
+    private files, such as an inferred schema. *improve* searches on from the
+    groups that a partitioner made, *bound* says how long the least possible loss is looked for. The same input, settings, *seed* and *key* give the same folder byte for
     byte.
 
     >>> import tempfile
@@ -169,6 +175,7 @@ def publish(
         "undeclared": undeclared,
         "reports": reports,
         "keep_order": keep_order,
+        "improve": improve,
         "bound": bound,
         "operations": operations,
     }
@@ -275,6 +282,7 @@ def _run(
         recipe.method,
         goal_for(prepared, recipe.method, recipe.k, recipe.guarantees, recipe.suppression),
         seed=recipe.seed,
+        improve="default" if recipe.improve else None,
         progress=within(progress, 0.0, 0.45),
     )
     progress(0.45, "bounding what is possible")
@@ -399,16 +407,36 @@ def what_ifs(release: Release, progress: Progress = silent) -> WhatIfs:
     asked += [("suppression", k, other) for other in SUPPRESSIONS if limit == 0]
     runs = []
     method = release.method
+    improve: Effort | None = None if release.recoded.before is None else "fast"
     if isinstance(method, Progressive):
         method = replace(method, effort="fast")
     for number, (changed, other, suppression) in enumerate(asked):
         progress(number / len(asked), "what if")
         goal = replace(release.goal.at(other), suppression=suppression)
         try:
-            again = carry_out(release.prepared, method, goal, seed=release.seed)
+            groups = _known_groups(release, goal)
+            if groups is None:
+                again = carry_out(release.prepared, method, goal, seed=release.seed, improve=improve)
+            else:
+                recoded = in_groups(release.data, groups, method.recoder)
+                again = make_release(release.prepared, recoded, goal, method, release.seed, readings=False)
             if other <= k and release.loss < again.loss:
                 again = release
             runs.append(WhatIf.of(again, other, suppression, changed))
         except VeladoError as error:
             runs.append(WhatIf(k=other, suppression=suppression, changed=changed, failed=error.what))
     return WhatIfs(runs=tuple(runs))
+
+
+def _known_groups(release: Release, goal: Goal) -> Partition | None:
+    """What the default gives at another goal as far as it is had without another search; None where it must run again.
+
+    Rows are dropped from the groups that are there. On categories alone, boxes at another k are near what a whole run finds.
+    """
+    method, groups = release.method, release.recoded.partition
+    if not isinstance(method, Progressive) or not goal.rows_only or groups is None:
+        return None
+    data = release.prepared.seen
+    if goal.k == release.goal.k:
+        return without_dear_rows(data, groups, goal.least_rows, goal.suppressible(data.rows))
+    return boxes_alone(data, goal, release.seed)

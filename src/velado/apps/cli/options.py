@@ -106,6 +106,10 @@ OwnerKey = Annotated[
         ),
     ),
 ]
+Improve = Annotated[
+    bool,
+    option("--improve", help="Exchange rows between the groups a method made until they lose less."),
+]
 KeepOrder = Annotated[
     bool,
     option("--keep-order", help="Publish rows in the order of the input, which may give values away."),

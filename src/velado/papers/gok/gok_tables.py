@@ -57,7 +57,7 @@ QUICK_KS = (10, 50)
 
 Code = Callable[[EncodedTable, int, np.random.Generator], Coded]
 METHODS: dict[str, tuple[Code, Method]] = {
-    "GOK-Privacy": (gok, GOK(troop=6, iterations=8, patience=3, work=10**9)),
+    "GOK-Privacy": (gok, GOK(troop=6, iterations=8, patience=3, work=10**9, start="cuts")),
     "Top-Down": (top_down, TopDownGreedy()),
     "Mondrian": (mondrian, Mondrian()),
 }

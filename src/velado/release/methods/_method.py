@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Annotated, ClassVar, Literal, Protocol, runtime_checkable
 
@@ -16,6 +17,7 @@ from velado.errors import GuaranteeNotMet
 from velado.release.goal import Goal, Progress, Promise
 from velado.release.recoded import GROUPS, Recoded
 from velado.release.recoders import RECODERS, recoder_named
+from velado.release.recoders._recoder import View
 from velado.settings import Setting
 from velado.text import Sentence, say
 
@@ -79,9 +81,30 @@ def published(
     notes: Mapping[str, object] = _NO_NOTES,
 ) -> Recoded:
     """The groups of *partition*, repaired until the goal holds, as the recoder of that name publishes them."""
-    partition = repair(data, data.weighed(partition), goal, progress)
-    columns = recoder_named(recoder).publish(data, partition)
-    return Recoded(columns, partition.kept, partition, {GROUPS: partition.count, **notes})
+    return in_groups(data, repair(data, data.weighed(partition), goal, progress), recoder, notes)
+
+
+def in_groups(
+    data: EncodedTable,
+    partition: Partition,
+    recoder: str,
+    notes: Mapping[str, object] = _NO_NOTES,
+    view: View | None = None,
+) -> Recoded:
+    """The groups of *partition* as the recoder of that name publishes them, from *view* where the method has one.
+
+    >>> from velado.testing.examples import encoded
+    >>> in_groups(encoded(age=[20, 30]), Partition.of(np.array([0, 0])), "cover").columns[0].values
+    ('[20..30]',)
+    """
+    publish = partial(recoder_named(recoder).publish, data, view=view)
+    return Recoded(
+        publish(partition),
+        partition.kept,
+        partition,
+        {GROUPS: partition.count, **notes},
+        regrouped=publish,
+    )
 
 
 def repair(data: EncodedTable, partition: Partition, goal: Goal, progress: Progress) -> Partition:

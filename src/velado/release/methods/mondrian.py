@@ -13,10 +13,9 @@ from velado.data.partition import BoolArray, IntArray, Partition
 from velado.data.taxonomy import Taxonomy
 from velado.errors import ParameterError
 from velado.release.goal import Goal, Progress, Promise
-from velado.release.methods._method import RecoderName, Takes, repair
+from velado.release.methods._method import RecoderName, Takes, in_groups, repair
 from velado.release.methods._mondrian_kernel import Codes, IntVector, partition_rows
-from velado.release.recoded import GROUPS, NoteName, Recoded
-from velado.release.recoders import recoder_named
+from velado.release.recoded import NoteName, Recoded
 from velado.settings import Setting, settings
 from velado.text import say
 
@@ -335,14 +334,13 @@ class Mondrian:
         progress(0.0, "cutting the table")
         groups = self.partition(data, goal, progress)
         progress(0.9, "publishing groups")
-        columns = recoder_named(self.recoder).publish(data, groups)
-        progress(1.0, "done")
         notes: dict[str, object] = {
-            GROUPS: groups.count,
             NoteName("cut", say("cut")): self.cut,
             NoteName("categories", say("treatment of categories")): self.categories,
         }
-        return Recoded(columns, groups.kept, groups, notes)
+        made = in_groups(data, groups, self.recoder, notes)
+        progress(1.0, "done")
+        return made
 
 
 def _compiled(plan: CutPlan, least: int, relaxed: bool) -> tuple[Codes, int]:

@@ -20,7 +20,6 @@ from datetime import date
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from scipy.optimize import isotonic_regression
 
 from velado.data.encode import encode_column
 from velado.data.numbers import with_point
@@ -376,6 +375,8 @@ def _fitted(x: Floats, low: Floats, high: Floats, weight: Floats, rising: bool) 
 
 
 def _monotone(means: Floats, weights: npt.NDArray[np.float64], rising: bool) -> Floats:
+    from scipy.optimize import isotonic_regression  # takes longer to import than most runs need
+
     return np.asarray(isotonic_regression(means, weights=weights, increasing=rising).x, dtype=np.float64)
 
 

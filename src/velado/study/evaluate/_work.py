@@ -173,6 +173,7 @@ def _ground(job: GridJob, material: Material) -> _Ground:
         k=job.k,
         suppression=axes.suppression,
         seed=job.seed,
+        improve=axes.improve,
         per=axes.per,
     )
     seconds = time.process_time() - start

@@ -47,6 +47,7 @@ def anonymize(
         bool, option("--accept-inferred", help="Without --schema: publish with the inferred roles, unseen.")
     ] = False,
     keep_order: flags.KeepOrder = False,
+    improve: flags.Improve = False,
     bound: Annotated[
         Literal["off", "fast", "tight"],
         option(
@@ -120,6 +121,7 @@ def anonymize(
             beside=beside,
             key=folder.key,
             keep_order=keep_order,
+            improve=improve,
             bound=bound,
             progress=progress,
         )

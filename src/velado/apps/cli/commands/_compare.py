@@ -33,6 +33,7 @@ def compare(
     promises: flags.PromiseFlags,
     suppression: flags.Suppression = 0.0,
     seed: flags.Seed = 0,
+    improve: flags.Improve = False,
     per: flags.Per = None,
     undeclared: flags.Undeclared = "refuse",
 ) -> None:
@@ -54,6 +55,7 @@ def compare(
             promises.guarantees(flags.by_person(per, meaning)),
             suppression=suppression,
             seed=seed,
+            improve=improve,
             per=per,
             undeclared=undeclared,
             population=promises.population,

@@ -13,11 +13,10 @@ from velado.data.partition import BoolArray, FloatArray, IntArray, Partition, gr
 from velado.data.taxonomy import Taxonomy
 from velado.release.goal import Goal, Progress, Promise, silent
 from velado.release.methods._cover_tables import in_blocks
-from velado.release.methods._method import BlockRows, Takes, repair
+from velado.release.methods._method import BlockRows, Takes, in_groups, repair
 from velado.release.methods.das import ColumnBins, bin_column, mean_cells
 from velado.release.methods.gfkmc._gfkmc_kernels import Int64Array, Trees, cluster_groups, place_groups
 from velado.release.recoded import BINS, NoteName, Recoded, true_codes
-from velado.release.recoders import recoder_named
 from velado.release.recoders._recoder import View, ViewColumn
 from velado.settings import Setting, settings
 from velado.text import say
@@ -466,9 +465,10 @@ class GFKMC:
                 self.title,
             )
         partition = repair(data, partition, goal, progress)
-        recoder = recoder_named(self.recoder or ("centroid" if paper else "cover"))
         progress(1.0, "publishing")
-        return Recoded(recoder.publish(data, partition, seen.view), partition.kept, partition, notes)
+        return in_groups(
+            data, partition, self.recoder or ("centroid" if paper else "cover"), notes, seen.view
+        )
 
     def _cluster(
         self,

@@ -150,8 +150,8 @@ class Progressive:
         rows = RowCovers.of(data)
         if rows.records > _LARGE:
             rows = gathered(rows, np.array([2 * seed + 1], dtype=np.int64))
-        begun = self._start(data, rows, goal, seed, within(progress, 0.0, 0.3))
-        labels = self._searched(data, rows, goal, begun, seed, within(progress, 0.3, 0.95))
+        begun = self.start(data, rows, goal, seed, within(progress, 0.0, 0.3))
+        labels = self.searched(data, rows, goal, begun, seed, within(progress, 0.3, 0.95))
         cells = max(data.rows * len(data.columns), 1)
         made = published(
             data,
@@ -189,15 +189,32 @@ class Progressive:
     def _work(self, data: EncodedTable, lines: bool) -> int:
         return self.work or min(max(20_000_000, (1500 if lines else 3000) * data.total), 300_000_000)
 
-    def _start(self, data: EncodedTable, rows: RowCovers, goal: Goal, seed: int, progress: Progress) -> Start:
+    def start(self, data: EncodedTable, rows: RowCovers, goal: Goal, seed: int, progress: Progress) -> Start:
+        """Where the search begins: the cheapest of three groupings that keep the goal.
+
+        >>> from velado.release.guarantees.k_anonymity import KAnonymity
+        >>> from velado.testing.examples import encoded
+        >>> data = encoded(age=[20, 21, 30, 31])
+        >>> round(Progressive().start(data, RowCovers.of(data), Goal((KAnonymity(2),)), 0, silent).cost, 2)
+        0.36
+        """
         work = self._work(data, bool(rows.measure.lines))
         few = 4_000 if self.effort == "fast" else data.rows
         return best_start(data, rows, goal, work, few, seed, progress)
 
-    def _searched(
+    def searched(
         self, data: EncodedTable, rows: RowCovers, goal: Goal, begun: Start, seed: int, progress: Progress
     ) -> IntArray:
-        """The groups of the start made cheaper, within the steps that the effort allows."""
+        """The groups of the start made cheaper, within the steps that the effort allows.
+
+        >>> from velado.release.guarantees.k_anonymity import KAnonymity
+        >>> from velado.testing.examples import encoded
+        >>> data = encoded(age=[20, 30, 21, 31])
+        >>> begun = Start(say("some groups"), np.array([0, 0, 1, 1], dtype=np.int32), 4.0)
+        >>> groups = Progressive().searched(data, RowCovers.of(data), Goal((KAnonymity(2),)), begun, 0, silent)
+        >>> Partition.of(groups).labels.tolist()
+        [0, 1, 0, 1]
+        """
         least = max(goal.least_rows, 1)
         cells = data.rows * len(data.columns)
         # Boxes alone are near the best on categories: a fast answer on a large table stops there.
