@@ -17,11 +17,19 @@ from velado.release.methods.progressive._cover_lattice import CoverLattice, latt
 from velado.release.methods.progressive._neighbourhood_search import search, start
 from velado.release.methods.progressive._peel import BoxList
 from velado.release.methods.progressive._progressive_kernel import Floats, covers, scratch_for
-from velado.release.methods.progressive._starts import Start, best_start, grouping_cost
+from velado.release.methods.progressive._starts import Start, grouping_cost, starts_for
+from velado.release.methods.progressive.objective_search import (
+    OBJECTIVE,
+    OBJECTIVE_AFTER,
+    OBJECTIVE_BEFORE,
+    ObjectiveSetting,
+    searched_for,
+)
+from velado.release.methods.progressive.objectives.mixture import Mixture
 from velado.release.recoded import NoteName, Recoded
 from velado.settings import Setting, settings
 from velado.text import say
-from velado.text.writing import number
+from velado.text.writing import few_digits, number
 
 # Large groups of categories: made better by listing the boxes of neighbouring groups, in steps that report progress.
 
@@ -115,6 +123,8 @@ class Progressive:
     reads sensitive values the start is published as it is: a search with them in view would tell of them.
     Interrupted once from the keyboard, the search ends with the best so far.
 
+    Another *objective* than the loss is searched for in the same way, by `velado.release.methods.progressive.objectives`.
+
     Effort *fast* searches a twelfth as long, and on large tables of categories not at all; *high* nine times as long.
     `lower_bound` proves how little *any* release of the same table in groups of the same size must lose.
 
@@ -136,6 +146,7 @@ class Progressive:
     effort: Annotated[
         Literal["fast", "default", "high"], Setting("how long to search for a better release")
     ] = "default"
+    objective: ObjectiveSetting = "ncp"
     work: Annotated[int, Setting("tuples looked at before the listing of boxes ends; 0: by effort", ge=0)] = 0
     recoder: RecoderName = "cover"
 
@@ -145,7 +156,11 @@ class Progressive:
         """The table in groups in which the goal holds, each published by the recoder."""
         seed = int(random.integers(1 << 31))
         rows = RowCovers.of(data)
-        begun = self._start(data, rows, goal, seed, within(progress, 0.0, 0.3))
+        mixture = Mixture.of(self.objective)
+        starts = self._starts(data, rows, goal, seed, within(progress, 0.0, 0.3))
+        if not mixture.is_usual:
+            return self._for_purpose(data, rows, goal, mixture, starts, seed, progress)
+        begun = min(starts, key=lambda start: start.cost)
         labels = self._searched(data, rows, goal, begun, seed, within(progress, 0.3, 0.95))
         cells = max(data.rows * len(data.columns), 1)
         made = published(
@@ -166,11 +181,45 @@ class Progressive:
         progress(1.0, "done")
         return made
 
-    def _start(self, data: EncodedTable, rows: RowCovers, goal: Goal, seed: int, progress: Progress) -> Start:
+    def _starts(
+        self, data: EncodedTable, rows: RowCovers, goal: Goal, seed: int, progress: Progress
+    ) -> list[Start]:
         each = 1500 if rows.measure.lines else 3000
         work = self.work or min(max(20_000_000, each * data.rows), 300_000_000)
         few = 4_000 if self.effort == "fast" else data.rows
-        return best_start(data, rows, goal, work, few, seed, progress)
+        return starts_for(data, rows, goal, work, few, seed, progress)
+
+    def _for_purpose(
+        self,
+        data: EncodedTable,
+        rows: RowCovers,
+        goal: Goal,
+        mixture: Mixture,
+        starts: list[Start],
+        seed: int,
+        progress: Progress,
+    ) -> Recoded:
+        """The groups that another objective than the loss asks for."""
+
+        def told(share: float, value: float) -> None:
+            within(progress, 0.3, 0.95)(
+                share, say("searching for better groups: objective {value}", value=few_digits(value))
+            )
+
+        effort = _EFFORT[self.effort] * mixture.pace
+        limit = goal.suppressible(data.rows)
+        schedule = Schedule.of(data.rows, len(data.columns), max(goal.least_rows, 1), limit, effort)
+        found = searched_for(data, rows, goal, mixture, starts, schedule, seed, told)
+        notes: dict[str, object] = {
+            NoteName("start", say("start of the search")): found.start.name,
+            OBJECTIVE: mixture.title,
+            OBJECTIVE_BEFORE: found.before,
+            OBJECTIVE_AFTER: found.after,
+        }
+        groups = Partition.of(found.labels)
+        made = published(data, groups, goal, self.recoder, within(progress, 0.95, 0.96), notes)
+        progress(1.0, "done")
+        return made
 
     def _searched(
         self, data: EncodedTable, rows: RowCovers, goal: Goal, begun: Start, seed: int, progress: Progress
