@@ -9,9 +9,11 @@ from velado.measures.risk.reidentification import HIGHEST_RISK, REIDENTIFICATION
 from velado.measures.utility.average_group_size import AVERAGE_GROUP_SIZE
 from velado.measures.utility.discernibility import DISCERNIBILITY
 from velado.measures.utility.false_cells import FALSE_CELLS, SUPPRESSED
+from velado.measures.utility.marginals import MARGINALS
 from velado.measures.utility.ncp import NCP
+from velado.measures.utility.within_variance import SSE
 
-UTILITY: tuple[Measure, ...] = (NCP, DISCERNIBILITY, AVERAGE_GROUP_SIZE)
+UTILITY: tuple[Measure, ...] = (NCP, SSE, MARGINALS, DISCERNIBILITY, AVERAGE_GROUP_SIZE)
 """What a release lost; a study may choose any of them as its loss."""
 
 RISK: tuple[Measure, ...] = (RECORD_LINKAGE, REIDENTIFICATION, HIGHEST_RISK)
@@ -28,7 +30,7 @@ def all_measures() -> tuple[Measure, ...]:
     """Every measure, in the order of a study's columns.
 
     >>> [one.name for one in all_measures()][:2]
-    ['ncp', 'discernibility']
+    ['ncp', 'sse']
     """
     return (*UTILITY, *RISK, *BESIDE)
 
@@ -37,7 +39,7 @@ def losses() -> tuple[str, ...]:
     """The names a study may choose its loss from.
 
     >>> losses()
-    ('ncp', 'discernibility', 'average_group_size')
+    ('ncp', 'sse', 'marginals', 'discernibility', 'average_group_size')
     """
     return tuple(one.name for one in UTILITY)
 
@@ -54,7 +56,7 @@ def risks() -> tuple[str, ...]:
 def further(part: tuple[Measure, ...]) -> tuple[Measure, ...]:
     """Those of *part* that nothing else tells: they have a line and a key of their own.
 
-    >>> further(UTILITY)
-    ()
+    >>> [one.name for one in further(UTILITY)]
+    ['sse', 'marginals']
     """
     return tuple(one for one in part if not one.detailed)

@@ -18,6 +18,8 @@ from velado.release.goal import DEFAULT_K, Progress, silent
 from velado.release.methods import METHODS
 from velado.release.methods._method import Method
 from velado.release.methods.improve import Effort
+from velado.release.methods.progressive.objectives.mixture import OBJECTIVES
+from velado.release.methods.progressive.progressive import Progressive
 from velado.release.prepare import prepare
 from velado.release.run_settings import Guarantees, run_settings
 from velado.text import say
@@ -27,11 +29,15 @@ from velado.text import say
 class Compared:
     """One method's release of the table: its loss, groups and risk, or the sentence that says why there is none.
 
+    *objective* is what its search made small, where another one than the loss was asked for; *sse*, *discernibility* and
+    *marginals* are the measures of these names, beside *loss*, which is that of `ncp`.
+
     >>> Compared(method="mdav", failed="No group holds.").loss is None
     True
     """
 
     method: str
+    objective: str = ""
     loss: float | None = None
     groups: int | None = None
     smallest: int | None = None
@@ -39,6 +45,9 @@ class Compared:
     linked: float | None = None
     false_cells: float | None = None
     seconds: float | None = None
+    sse: float | None = None
+    discernibility: float | None = None
+    marginals: float | None = None
     failed: str = ""
 
 
@@ -54,6 +63,11 @@ class Comparison:
     rows: int
     guarantees: tuple[str, ...]
     results: tuple[Compared, ...]
+
+    @property
+    def purposes(self) -> tuple[Compared, ...]:
+        """The default's releases, one for each objective it searched for: what each gains and costs."""
+        return tuple(one for one in self.results if one.method == Progressive.name and one.loss is not None)
 
     @property
     def best(self) -> Compared | None:
@@ -79,12 +93,15 @@ def compare(
     population: Any = None,
     undeclared: Undeclared = "refuse",
     settings: Mapping[str, Mapping[str, object]] | None = None,
+    objectives: Sequence[str] = (),
     progress: Progress = silent,
 ) -> Comparison:
     """Every registered method that guarantees k (or those named), run on *source* with the same promise.
 
     A method that cannot keep it is listed with its reason; nothing is left out in silence. *settings* gives
-    further parameters per method; *improve* improves the groups of each. Seconds are CPU seconds of the method and its check (the table is prepared once,
+    further parameters per method; *improve* improves the groups of each. For each of *objectives* ("sse", "ncp=1, marginals=0.5")
+    the default method is run once more, searching for that: what it gains there and costs elsewhere is the trade-off.
+    Seconds are CPU seconds of the method and its check (the table is prepared once,
     for all), compilation included in the first use of a kernel.
 
     >>> import polars
@@ -108,23 +125,24 @@ def compare(
     chosen = _chosen(asked.methods)
     table = read_table(source, schema, asked.undeclared)
     prepared = prepare(table, per=asked.per, population=population)
+    chosen = [*_with_settings(chosen, settings or {}), *(Progressive(objective=one) for one in objectives)]
     results = []
-    for number, usual in enumerate(chosen):
-        progress(number / len(chosen), usual.title)
-        own: Any = usual  # a settings class, as every method is
-        method: Method = replace(own, **(settings or {}).get(usual.name, {}))
+    for number, method in enumerate(chosen):
+        progress(number / len(chosen), method.title)
+        purpose = objectives[number - len(chosen)] if number >= len(chosen) - len(objectives) else ""
         goal = goal_for(prepared, method, k, asked.guarantees, asked.suppression)
         start = time.process_time()
         try:
             release = carry_out(prepared, method, goal, seed=asked.seed, improve=improving)
         except VeladoError as error:
-            results.append(Compared(method=method.name, failed=error.what))
+            results.append(Compared(method=method.name, objective=purpose, failed=error.what))
             continue
         spent = time.process_time() - start
         scores, sizes = measure(release), release.checked.partition.sizes
         results.append(
             Compared(
                 method=method.name,
+                objective=purpose,
                 loss=release.loss,
                 groups=int(sizes.size),
                 smallest=int(sizes.min()),
@@ -132,10 +150,15 @@ def compare(
                 linked=None if scores.linkage is None else scores.linkage.share,
                 false_cells=None if scores.false_cells is None else scores.false_cells.share,
                 seconds=spent,
+                sse=scores.numbers.get("sse"),
+                discernibility=scores.numbers.get("discernibility"),
+                marginals=scores.numbers.get("marginals"),
             )
         )
     progress(1.0, "done")
-    results.sort(key=lambda result: (result.loss is None, result.loss or 0.0, result.method))
+    results.sort(
+        key=lambda result: (result.loss is None, result.loss or 0.0, result.method, result.objective)
+    )
     names = ("k-anonymity", *(guarantee.name for guarantee in asked.guarantees))
     return Comparison(k=k, rows=table.rows, guarantees=names, results=tuple(results))
 
@@ -151,3 +174,22 @@ def _chosen(chosen: Sequence[Method] | None) -> Sequence[Method]:
                 "Leave it out; its own report says what it does.",
             )
     return chosen
+
+
+def _with_settings(chosen: Sequence[Method], further: Mapping[str, Mapping[str, object]]) -> Sequence[Method]:
+    out = []
+    for usual in chosen:
+        own: Any = usual  # a settings class, as every method is
+        out.append(replace(own, **further.get(usual.name, {})))
+    return out
+
+
+def purposes_named(text: str) -> tuple[str, ...]:
+    """The objectives in a comma-separated list, *all* for each but the loss, which is searched for anyway.
+
+    >>> purposes_named("all"), purposes_named(" sse ,marginals"), purposes_named("")
+    (('sse', 'discernibility', 'marginals'), ('sse', 'marginals'), ())
+    """
+    if text.strip() == "all":
+        return tuple(one.name for one in OBJECTIVES if one.name != "ncp")
+    return tuple(name.strip() for name in text.split(",") if name.strip())

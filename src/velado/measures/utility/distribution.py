@@ -245,7 +245,7 @@ def distribution(column: EncodedColumn, read: PublishedColumn) -> Distribution:
     """
     before = _share(np.bincount(column.codes, minlength=column.size).astype(np.float64))
     texts = np.bincount(read.codes, minlength=read.low.size).astype(np.float64)
-    low, high = _placed(column, read)
+    low, high = placed(column, read)
     after = _share(spread(low, high, texts, column.size))
     if column.points is not None:
         return _numeric(column, before, after)
@@ -266,7 +266,14 @@ def spread(
     return np.asarray(np.maximum(np.cumsum(steps[:size]), 0.0), dtype=np.float64)
 
 
-def _placed(column: EncodedColumn, read: PublishedColumn) -> tuple[IntArray, IntArray]:
+def placed(column: EncodedColumn, read: PublishedColumn) -> tuple[IntArray, IntArray]:
+    """The codes low..high that each published text counts for: those it states, or the value nearest to a number nobody has.
+
+    >>> from velado.testing.examples import four_published
+    >>> published = four_published()
+    >>> [codes.tolist() for codes in placed(published.data.columns[0], published.columns[0])]
+    [[0, 1, 2], [0, 1, 2]]
+    """
     low, high = read.low.copy(), read.high.copy()
     if column.points is not None and bool((~read.stated).any()):
         real = column.numbers

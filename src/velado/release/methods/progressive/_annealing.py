@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -50,6 +51,32 @@ def world_of(covers: RowCovers, random: Int64Array) -> World:
 
 
 @dataclass(frozen=True)
+class Steps:
+    """What a search is made of: the state of a grouping, what it costs, the steps inside one block or many.
+
+    *drop* is what a row costs that is in no group, *warmth* that part of a cost which the heat is a share of.
+    """
+
+    fill: Callable[[Any, Int32Array, int, int], Any]
+    total: Callable[[Any], float]
+    block: Callable[..., None]
+    small_blocks: Callable[..., None]
+    drop: Callable[[Any], float]
+    warmth: Callable[[Any, Any, float], float]
+
+
+COVER_STEPS = Steps(
+    fill=fill_state,
+    total=total_cost,
+    block=anneal_block,
+    small_blocks=anneal_small_blocks,
+    drop=lambda world: float(world.measure.most.sum()),
+    warmth=lambda world, state, cost: cost,
+)
+"""Those that lower rows x price of the covers."""
+
+
+@dataclass(frozen=True)
 class Schedule:
     """How many rounds there are, how often all of them are done with another seed, how many rows may be dropped."""
 
@@ -85,6 +112,7 @@ def annealed(
     seed: int,
     told: Told,
     judge: Judge | None = None,
+    steps: Steps = COVER_STEPS,
 ) -> Int32Array:
     """Labels that cost no more than the given ones: groups of *least* rows or more, label -1 for rows left out.
 
@@ -95,7 +123,7 @@ def annealed(
     best, least_cost = start, np.inf
     try:
         for number in range(schedule.seeds):
-            search = _Search(world, start, least, schedule.droppable, seed + 7919 * number)
+            search = _Search(world, start, least, schedule.droppable, seed + 7919 * number, steps)
             if search.cost <= 0.0 or search.groups < 2:
                 return start
             best, least_cost = (best, least_cost) if least_cost < np.inf else (start, search.cost)
@@ -123,10 +151,13 @@ def annealed(
 class _Search:
     """The state of one annealing and the best it has seen."""
 
-    def __init__(self, world: World, labels: Int32Array, least: int, droppable: int, seed: int) -> None:
+    def __init__(
+        self, world: World, labels: Int32Array, least: int, droppable: int, seed: int, steps: Steps
+    ) -> None:
+        self.steps = steps
         self.world, self.least_rows, self.seed, self.start = world, least, seed, labels
         self.rows = world.route[labels[world.route] >= 0]
-        self.droppable, self.drop = droppable, float(world.measure.most.sum())
+        self.droppable, self.drop = droppable, steps.drop(world)
         self.drawn = 0
         self.restart()
         self.first = self.least = self.cost
@@ -138,12 +169,12 @@ class _Search:
     def _fill(self, labels: Int32Array) -> None:
         count = int(labels.max()) + 1
         self.room = max(self.rows.size // self.least_rows, count) + 1
-        self.state: State = fill_state(self.world, labels, count, self.room)
+        self.state: State = self.steps.fill(self.world, labels, count, self.room)
         self._weigh()
 
     def _weigh(self) -> None:
         self.dropped = int((self.state.label < 0).sum())
-        self.cost = float(total_cost(self.state)) + self.drop * self.dropped
+        self.cost = float(self.steps.total(self.state)) + self.drop * self.dropped
 
     @property
     def groups(self) -> int:
@@ -152,15 +183,15 @@ class _Search:
     def round(self, heat: float) -> None:
         """One round of every step, no worse than *heat* times a mean group at a step."""
         self.drawn += 1
-        heat *= self.cost / self.groups
+        heat *= self.steps.warmth(self.world, self.state, self.cost) / self.groups
         if self.rows.size <= _WHOLE:
             self.state.block[self.state.block >= 0] = 0
             jobs = [self._job(self.rows, 0, self.groups, np.flatnonzero(self.state.block < 0), heat)]
-            anneal_block(self.world, self.state, *jobs[0])
+            self.steps.block(self.world, self.state, *jobs[0])
         else:
             jobs = self._jobs(heat)
             with ThreadPoolExecutor(_THREADS) as pool:
-                list(pool.map(lambda job: anneal_block(self.world, self.state, *job), jobs))
+                list(pool.map(lambda job: self.steps.block(self.world, self.state, *job), jobs))
         self._weigh()
         self._note()
 
@@ -219,7 +250,7 @@ class _Search:
         # Groups that the goal has made large are made anew at about their size as well as at the least size.
         least = self.least_rows if number % 2 else max(self.least_rows, int(0.8 * mean))
         plan = Plan(least, 0.0, int(number % 4 < 2), int(number % 4 >= 2), self.drop)
-        anneal_small_blocks(
+        self.steps.small_blocks(
             world=self.world,
             state=self.state,
             rows=rows,

@@ -198,7 +198,7 @@ def peeled_start(
     return np.asarray(peeled.label[space.tuple_of_row], dtype=np.int32), missed
 
 
-def best_start(
+def starts_for(
     data: EncodedTable,
     covers: RowCovers,
     goal: Goal,
@@ -206,8 +206,8 @@ def best_start(
     few: int,
     seed: int,
     progress: Progress,
-) -> Start:
-    """The cheapest of three groupings. Blocks of k-member have at most *few* records.
+) -> list[Start]:
+    """Up to three groupings, the boxes first. Blocks of k-member have at most *few* records.
 
     Where the goal counts more than rows, k-member, which cannot ask for it, is left out; where it reads sensitive
     values, all but the boxes are.
@@ -227,7 +227,7 @@ def best_start(
     if peeled is not None:
         offer(say("boxes, cheapest first"), peeled)
     if goal.reads_sensitive:  # to choose between groupings with the values in view would tell of them
-        return found[0]
+        return found
     # On categories alone boxes win; k-member is then tried only where it costs next to nothing.
     cheap = covers.records**2 * covers.columns < 30_000_000 * min(least, 10)
     if goal.rows_only and (missed or covers.measure.lines or cheap):
@@ -240,4 +240,4 @@ def best_start(
     progress(0.9, "cutting the table")
     offer(say("cuts at medians"), Mondrian(cut="relaxed").partition(data, goal, silent).labels)
     progress(1.0, "cutting the table")
-    return min(found, key=lambda start: start.cost)
+    return found

@@ -18,12 +18,20 @@ from velado.release.methods.progressive._neighbour_graph import gathered
 from velado.release.methods.progressive._neighbourhood_search import search, start
 from velado.release.methods.progressive._peel import BoxList
 from velado.release.methods.progressive._progressive_kernel import Floats, scratch_for
-from velado.release.methods.progressive._starts import Start, best_start, grouping_cost
+from velado.release.methods.progressive._starts import Start, grouping_cost, starts_for
 from velado.release.methods.progressive._whole_tuples import whole_tuples_start
+from velado.release.methods.progressive.objective_search import (
+    OBJECTIVE,
+    OBJECTIVE_AFTER,
+    OBJECTIVE_BEFORE,
+    ObjectiveSetting,
+    searched_for,
+)
+from velado.release.methods.progressive.objectives.mixture import Mixture
 from velado.release.recoded import NoteName, Recoded
 from velado.settings import Setting, settings
 from velado.text import say
-from velado.text.writing import number
+from velado.text.writing import few_digits, number
 
 # Large groups of categories: made better by listing the boxes of neighbouring groups, in steps that report progress.
 
@@ -115,6 +123,8 @@ class Progressive:
     reads sensitive values the start is published as it is: a search with them in view would tell of them.
     Interrupted once from the keyboard, the search ends with the best so far.
 
+    Another *objective* than the loss is searched for in the same way, by `velado.release.methods.progressive.objectives`.
+
     Effort *fast* searches a twelfth as long, and on large tables of categories not at all; *high* nine times as long.
     `lower_bound` proves how little *any* release of the same table in groups of the same size must lose.
 
@@ -137,6 +147,7 @@ class Progressive:
     effort: Annotated[
         Literal["fast", "default", "high"], Setting("how long to search for a better release")
     ] = "default"
+    objective: ObjectiveSetting = "ncp"
     work: Annotated[int, Setting("tuples looked at before the listing of boxes ends; 0: by effort", ge=0)] = 0
     recoder: RecoderName = "cover"
 
@@ -150,6 +161,10 @@ class Progressive:
         rows = RowCovers.of(data)
         if rows.records > _LARGE:
             rows = gathered(rows, np.array([2 * seed + 1], dtype=np.int64))
+        mixture = Mixture.of(self.objective)
+        if not mixture.is_usual:
+            starts = self._starts(data, rows, goal, seed, within(progress, 0.0, 0.3))
+            return self._for_purpose(data, rows, goal, mixture, starts, seed, progress)
         begun = self.start(data, rows, goal, seed, within(progress, 0.0, 0.3))
         labels = self.searched(data, rows, goal, begun, seed, within(progress, 0.3, 0.95))
         cells = max(data.rows * len(data.columns), 1)
@@ -198,9 +213,46 @@ class Progressive:
         >>> round(Progressive().start(data, RowCovers.of(data), Goal((KAnonymity(2),)), 0, silent).cost, 2)
         0.36
         """
+        return min(self._starts(data, rows, goal, seed, progress), key=lambda start: start.cost)
+
+    def _starts(
+        self, data: EncodedTable, rows: RowCovers, goal: Goal, seed: int, progress: Progress
+    ) -> list[Start]:
         work = self._work(data, bool(rows.measure.lines))
         few = 4_000 if self.effort == "fast" else data.rows
-        return best_start(data, rows, goal, work, few, seed, progress)
+        return starts_for(data, rows, goal, work, few, seed, progress)
+
+    def _for_purpose(
+        self,
+        data: EncodedTable,
+        rows: RowCovers,
+        goal: Goal,
+        mixture: Mixture,
+        starts: list[Start],
+        seed: int,
+        progress: Progress,
+    ) -> Recoded:
+        """The groups that another objective than the loss asks for."""
+
+        def told(share: float, value: float) -> None:
+            within(progress, 0.3, 0.95)(
+                share, say("searching for better groups: objective {value}", value=few_digits(value))
+            )
+
+        effort = _EFFORT[self.effort] * mixture.pace
+        limit = goal.suppressible(data.rows)
+        schedule = Schedule.of(data.rows, len(data.columns), max(goal.least_rows, 1), limit, effort)
+        found = searched_for(data, rows, goal, mixture, starts, schedule, seed, told)
+        notes: dict[str, object] = {
+            NoteName("start", say("start of the search")): found.start.name,
+            OBJECTIVE: mixture.title,
+            OBJECTIVE_BEFORE: found.before,
+            OBJECTIVE_AFTER: found.after,
+        }
+        groups = Partition.of(found.labels)
+        made = published(data, groups, goal, self.recoder, within(progress, 0.95, 0.96), notes)
+        progress(1.0, "done")
+        return made
 
     def searched(
         self, data: EncodedTable, rows: RowCovers, goal: Goal, begun: Start, seed: int, progress: Progress
