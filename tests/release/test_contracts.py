@@ -138,7 +138,7 @@ def test_every_pair_of_method_and_guarantee_holds_or_publishes_nothing(
 ):
     data = encode(table)
     whole = Partition.of(np.zeros(table.rows, dtype=np.int64))
-    possible = guarantee.check(data.counts(whole)).holds
+    possible = guarantee.check(data.group_counts(whole)).holds
     try:
         release = anonymize(
             table, table.schema, variants(method)[0], (guarantee,), k=k, suppression=suppression
@@ -174,7 +174,7 @@ def test_every_pair_of_method_and_population_guarantee_holds(method, guarantee, 
         )
     except GuaranteeNotMet:
         data = encode(table, Table.of(population, table.schema.with_columns(table.schema.quasi)))
-        assert not guarantee.check(data.counts(Partition.of(np.zeros(table.rows, dtype=np.int64)))).holds
+        assert not guarantee.check(data.group_counts(Partition.of(np.zeros(table.rows, dtype=np.int64)))).holds
         return
     assert release.goal.k == k
     contracts.check_population(release, population)

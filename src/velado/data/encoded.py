@@ -20,12 +20,14 @@ from numba import njit
 from velado.data.numbers import number_text
 from velado.data.partition import (
     BoolArray,
+    CodedValues,
     FloatArray,
     GroupCounts,
     Int32Array,
     Int64Array,
     IntArray,
     Partition,
+    ValueEntries,
     ValueShape,
 )
 from velado.data.schema import Schema
@@ -381,7 +383,11 @@ class EncodedColumn:
 class EncodedTable:
     """All that methods see of a table: encoded quasi-identifiers, person codes, sensitive codes.
 
-    *sensitive* maps a column name to (codes per row, number of codes); code 0 of each is "no value". *shapes*
+    Each entry is a tuple of codes, and *counts* says how many rows of the source stand behind it; None: one each, the
+    entries are the rows. *rows* is the number of entries, *total* that of the source's rows.
+
+    *sensitive* maps a column name to (codes per row, number of codes); code 0 of each is "no value". Where entries are
+    counted it maps to ValueEntries, which list what the rows behind each hold, and so does *people*. *shapes*
     says how the values of a sensitive column lie to one another. *population* holds the codes of a wider
     population's quasi-identifiers, people x columns, where one was given.
 
@@ -393,35 +399,75 @@ class EncodedTable:
 
     columns: tuple[EncodedColumn, ...]
     rows: int
-    people: Int32Array | None = None
-    sensitive: Mapping[str, tuple[Int32Array, int]] | None = None
+    people: Int32Array | ValueEntries | None = None
+    sensitive: Mapping[str, CodedValues | ValueEntries] | None = None
     shapes: Mapping[str, ValueShape] | None = None
     population: Int32Array | None = None
+    counts: Int64Array | None = None
 
     def __repr__(self) -> str:
-        return f"EncodedTable(rows={self.rows}, columns={[c.name for c in self.columns]})"
+        behind = "" if self.counts is None else f", total={self.total}"
+        return f"EncodedTable(rows={self.rows}{behind}, columns={[c.name for c in self.columns]})"
+
+    @cached_property
+    def total(self) -> int:
+        """How many rows the source has."""
+        return self.rows if self.counts is None else int(self.counts.sum())
 
     @cached_property
     def matrix(self) -> Int32Array:
         """Codes as one row-major matrix, rows x columns."""
         return np.ascontiguousarray(np.stack([column.codes for column in self.columns], axis=1))
 
+    @property
+    def row_people(self) -> Int32Array | None:
+        """The person of each row, None where none is declared; of a table whose entries are rows."""
+        if isinstance(self.people, ValueEntries):
+            raise ValueError(
+                "the entries of this table stand for several rows each: there is no person of each row"
+            )
+        return self.people
+
+    @property
+    def row_values(self) -> Mapping[str, CodedValues]:
+        """The sensitive values of each row, by column; of a table whose entries are rows."""
+        out: dict[str, CodedValues] = {}
+        for name, values in (self.sensitive or {}).items():
+            if isinstance(values, ValueEntries):
+                raise ValueError(
+                    "the entries of this table stand for several rows each: no value is that of each row"
+                )
+            out[name] = values
+        return out
+
     @cached_property
     def totals(self) -> Mapping[str, Int64Array]:
         """How often each sensitive value occurs in the whole table."""
         return {
-            name: np.bincount(codes, minlength=size).astype(np.int64)
-            for name, (codes, size) in (self.sensitive or {}).items()
+            name: values.totals
+            if isinstance(values, ValueEntries)
+            else np.bincount(values[0], minlength=values[1]).astype(np.int64)
+            for name, values in (self.sensitive or {}).items()
         }
 
-    def counts(self, partition: Partition) -> GroupCounts:
+    def weighed(self, partition: Partition) -> Partition:
+        """*partition* of the entries with their rows as weights."""
+        return partition if partition.weights is self.counts else replace(partition, weights=self.counts)
+
+    def group_counts(self, partition: Partition) -> GroupCounts:
         """What a guarantee may see of *partition*."""
         population, unmatched = None, 0
         if self.population is not None:
             covers = [partition.least_and_greatest(column.codes) for column in self.columns]
             population, unmatched = self.matching([low for low, _ in covers], [high for _, high in covers])
         return GroupCounts.of(
-            partition, self.people, self.sensitive, self.totals, self.shapes, population, unmatched
+            self.weighed(partition),
+            self.people,
+            self.sensitive,
+            self.totals,
+            self.shapes,
+            population,
+            unmatched,
         )
 
     def matching(self, low: Sequence[IntArray], high: Sequence[IntArray]) -> tuple[Int64Array, int]:
@@ -452,10 +498,19 @@ class EncodedTable:
         return replace(self, columns=columns)
 
     def subset(self, rows: IntArray) -> EncodedTable:
-        """The same columns for some rows only; codes, domains and trees stay those of the whole."""
-        columns = tuple(column.rows(rows) for column in self.columns)
-        sensitive = {name: (codes[rows], size) for name, (codes, size) in (self.sensitive or {}).items()}
-        people = None if self.people is None else self.people[rows]
+        """The same columns for some rows (entries) only; codes, domains and trees stay those of the whole."""
+
+        def part(values: CodedValues | ValueEntries) -> CodedValues | ValueEntries:
+            return values.subset(rows) if isinstance(values, ValueEntries) else (values[0][rows], values[1])
+
+        people = self.people
+        if people is not None:
+            people = people.subset(rows) if isinstance(people, ValueEntries) else people[rows]
         return replace(
-            self, columns=columns, rows=int(np.asarray(rows).size), people=people, sensitive=sensitive
+            self,
+            columns=tuple(column.rows(rows) for column in self.columns),
+            rows=int(np.asarray(rows).size),
+            people=people,
+            sensitive={name: part(values) for name, values in (self.sensitive or {}).items()},
+            counts=None if self.counts is None else self.counts[rows],
         )

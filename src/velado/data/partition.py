@@ -1,4 +1,8 @@
-"""Partition: which row is in which group. GroupCounts: all that a guarantee may see of the groups."""
+"""Partition: which row is in which group. GroupCounts: all that a guarantee may see of the groups.
+
+A row may be an *entry* that stands for several rows of the source which share their quasi-identifiers: then a partition
+has weights, and what the rows behind an entry hold is listed as ValueEntries.
+"""
 
 from __future__ import annotations
 
@@ -71,42 +75,50 @@ class Partition:
     """Each row is in exactly one group, or suppressed (label -1).
 
     *labels* are 0..count-1 without holes. *centres* optionally names one row per group that the method
-    regards as its centre (used by the centroid recoder).
+    regards as its centre (used by the centroid recoder). *weights* says how many rows each entry stands for where the
+    table is one of counted entries, None for one each: sizes are in rows, members are entries.
 
     >>> groups = Partition.of(np.array([7, 7, -1, 9]))
     >>> groups.sizes, groups.least_and_greatest(np.array([30, 20, 99, 40]))
     (array([2, 1]), (array([20, 40], dtype=int32), array([30, 40], dtype=int32)))
+    >>> Partition.of(np.array([7, 7, -1, 9]), weights=np.array([5, 1, 1, 3])).sizes
+    array([6, 3])
     """
 
     labels: Int32Array
     count: int
     centres: Int64Array | None = None
+    weights: Int64Array | None = None
 
     @classmethod
-    def of(cls, labels: IntArray, centres: IntArray | None = None) -> Partition:
+    def of(
+        cls, labels: IntArray, centres: IntArray | None = None, weights: Int64Array | None = None
+    ) -> Partition:
         """A partition from any integer labels: re-numbered without holes, negative means suppressed."""
         labels = np.asarray(labels)
         kept = labels >= 0
         if not kept.any():
-            return cls(np.full(labels.size, -1, dtype=np.int32), 0)
+            return cls(np.full(labels.size, -1, dtype=np.int32), 0, weights=weights)
         dense, count = _rank(labels[kept].astype(np.int64), int(labels.max()) + 1)
         out = np.full(labels.size, -1, dtype=np.int32)
         out[kept] = dense
         if centres is not None:
             present = np.zeros(int(labels.max()) + 1, dtype=bool)
             present[labels[kept]] = True
-            return cls(out, count, np.asarray(centres, dtype=np.int64)[np.flatnonzero(present)])
-        return cls(out, count)
+            return cls(out, count, np.asarray(centres, dtype=np.int64)[np.flatnonzero(present)], weights)
+        return cls(out, count, weights=weights)
 
     @classmethod
-    def by_codes(cls, codes: Sequence[IntArray], sizes: Sequence[int]) -> Partition:
+    def by_codes(
+        cls, codes: Sequence[IntArray], sizes: Sequence[int], weights: Int64Array | None = None
+    ) -> Partition:
         """Rows that agree in every column form a group."""
         labels, count = group_by_codes(codes, sizes)
-        return cls(labels, count)
+        return cls(labels, count, weights=weights)
 
     @property
     def rows(self) -> int:
-        """How many rows there are, suppressed ones included."""
+        """How many rows (entries, where they are counted) there are, suppressed ones included."""
         return int(self.labels.size)
 
     @cached_property
@@ -122,6 +134,13 @@ class Partition:
     @cached_property
     def sizes(self) -> Int64Array:
         """How many rows each group has."""
+        if self.weights is None:
+            return self.entries
+        return _summed(self.labels[self.kept], self.weights[self.kept], self.count)
+
+    @cached_property
+    def entries(self) -> Int64Array:
+        """How many entries each group has: its rows, where no entry stands for several."""
         return np.bincount(self.labels[self.kept], minlength=self.count).astype(np.int64)
 
     @cached_property
@@ -129,7 +148,7 @@ class Partition:
         # Rows sorted by group, and where each group starts: the basis of every per-group reduction.
         rows = np.flatnonzero(self.kept)
         order = rows[np.argsort(self.labels[rows], kind="stable")]
-        starts = np.concatenate(([0], np.cumsum(self.sizes)[:-1])) if self.count else np.empty(0, np.int64)
+        starts = np.concatenate(([0], np.cumsum(self.entries)[:-1])) if self.count else np.empty(0, np.int64)
         return order, starts.astype(np.int64)
 
     def least_and_greatest(self, codes: IntArray) -> tuple[Int32Array, Int32Array]:
@@ -142,14 +161,95 @@ class Partition:
         return low.astype(np.int32), np.maximum.reduceat(gathered, starts).astype(np.int32)
 
     def members(self) -> tuple[Int64Array, Int64Array]:
-        """Row numbers sorted by group, and the position where each group starts."""
+        """Row (entry) numbers sorted by group, and the position where each group starts."""
         return self._order
 
     def suppress(self, groups: BoolArray) -> Partition:
         """The same partition with the groups marked True suppressed."""
         labels = np.where(self.kept & groups[self.codes], -1, self.labels)
         centres = None if self.centres is None else self.centres
-        return Partition.of(labels, centres)
+        return Partition.of(labels, centres, self.weights)
+
+    def of_rows(self, entry_of_row: IntArray) -> Partition:
+        """The same groups over the rows behind the entries; centres, which are entries, are left out.
+
+        >>> Partition.of(np.array([0, 1])).of_rows(np.array([1, 0, 1])).labels
+        array([1, 0, 1], dtype=int32)
+        """
+        return Partition(self.labels[entry_of_row], self.count)
+
+
+def _summed(groups: IntArray, weights: IntArray, count: int) -> Int64Array:
+    # Sums of whole numbers, exact in double precision far beyond any number of rows.
+    return np.bincount(groups, weights=weights, minlength=count).astype(np.int64)
+
+
+@dataclass(frozen=True, repr=False)
+class ValueEntries:
+    """What the rows behind counted entries hold, sparsely: entry ``at[e]`` has value ``codes[e]`` in ``counts[e]`` rows.
+
+    *at* rises, and each entry's counts add up to its rows. *size* is the number of codes; code 0 is "no value". People
+    are listed so too, the code being the person's.
+
+    >>> ValueEntries.of(np.array([1, 0]), np.array([2, 1]), np.array([3, 4]), 3)
+    ValueEntries(2 of 3 codes, rows=7)
+    """
+
+    at: Int64Array
+    codes: Int32Array
+    counts: Int64Array
+    size: int
+
+    def __post_init__(self) -> None:
+        if bool((self.at[1:] < self.at[:-1]).any()):
+            raise ValueError("the entries of a list of values must rise: make it with ValueEntries.of")
+
+    def __repr__(self) -> str:
+        return f"ValueEntries({self.at.size} of {self.size} codes, rows={int(self.counts.sum())})"
+
+    @classmethod
+    def of(cls, at: IntArray, codes: IntArray, counts: IntArray, size: int) -> ValueEntries:
+        """The list in order, equal (entry, value) pairs added up."""
+        found, number = _counted(at.astype(np.int64) * size + codes, None, counts)
+        return cls(found // size, (found % size).astype(np.int32), number, size)
+
+    @property
+    def totals(self) -> Int64Array:
+        """How many rows hold each value."""
+        return _summed(self.codes, self.counts, self.size)
+
+    def subset(self, entries: IntArray) -> ValueEntries:
+        """The list of some entries, numbered anew; an entry may be asked for more than once.
+
+        >>> ValueEntries.of(np.array([0, 1]), np.array([1, 2]), np.array([4, 3]), 3).subset(np.array([1, 1])).at
+        array([0, 1])
+        """
+        first = np.searchsorted(self.at, entries, "left")
+        many = np.searchsorted(self.at, entries, "right") - first
+        at = np.repeat(np.arange(many.size), many)
+        place = first[at] + np.arange(at.size) - (np.cumsum(many) - many)[at]
+        return ValueEntries(at, self.codes[place], self.counts[place], self.size)
+
+    def regrouped(self, label_of_entry: IntArray) -> ValueEntries:
+        """The list after entries became new ones: entry e is now entry ``label_of_entry[e]``."""
+        return ValueEntries.of(label_of_entry[self.at], self.codes, self.counts, self.size)
+
+
+CodedValues = tuple[Int32Array, int]
+"""A value code for each row, and how many codes there are."""
+
+
+def _counted(key: Int64Array, space: int | None, counts: IntArray | None) -> tuple[Int64Array, Int64Array]:
+    """The distinct keys, rising, and how many rows (*counts* of them, or one each) have each."""
+    if space is not None and _is_dense(space, key.size):
+        dense = np.bincount(key, minlength=space) if counts is None else _summed(key, counts, space)
+        found = np.flatnonzero(dense)
+        return found, dense[found].astype(np.int64)
+    if counts is None:
+        found, number = np.unique(key, return_counts=True)
+        return found, number.astype(np.int64)
+    found, where = np.unique(key, return_inverse=True)
+    return found, _summed(where, counts, found.size)
 
 
 @dataclass(frozen=True)
@@ -193,19 +293,34 @@ class ValueCounts:
         size: int,
         totals: Int64Array | None = None,
         shape: ValueShape | None = None,
+        weights: IntArray | None = None,
     ) -> ValueCounts:
-        """Count value *codes* (0..size-1) within group *labels* (0..count-1, -1 ignored)."""
+        """Count value *codes* (0..size-1) within group *labels* (0..count-1, -1 ignored), each *weights* times."""
         kept = labels >= 0
         key = labels[kept].astype(np.int64) * size + codes[kept]
-        if _is_dense(count * size, key.size):
-            dense = np.bincount(key, minlength=count * size)
-            found = np.flatnonzero(dense)
-            number = dense[found]
-        else:
-            found, number = np.unique(key, return_counts=True)
+        found, number = _counted(key, count * size, None if weights is None else weights[kept])
         if totals is None:
-            totals = np.bincount(codes, minlength=size).astype(np.int64)
-        return cls(found // size, found % size, number.astype(np.int64), totals, shape)
+            totals = np.bincount(codes, weights, minlength=size).astype(np.int64)
+        return cls(found // size, found % size, number, totals, shape)
+
+    @classmethod
+    def of_values(
+        cls,
+        partition: Partition,
+        values: tuple[IntArray, int] | ValueEntries,
+        totals: Int64Array | None = None,
+        shape: ValueShape | None = None,
+    ) -> ValueCounts:
+        """Count the values of each group, whether they are given for each row or listed for each entry."""
+        if isinstance(values, ValueEntries):
+            labels, codes, size, weights = (
+                partition.labels[values.at],
+                values.codes,
+                values.size,
+                values.counts,
+            )
+            return cls.of(labels, partition.count, codes, size, totals, shape, weights)
+        return cls.of(partition.labels, partition.count, *values, totals, shape, partition.weights)
 
     def distinct(self, count: int, blanks: bool = False) -> Int64Array:
         """How many different values each of the *count* groups holds.
@@ -244,30 +359,27 @@ class GroupCounts:
     def of(
         cls,
         partition: Partition,
-        people: IntArray | None = None,
-        sensitive: Mapping[str, tuple[IntArray, int]] | None = None,
+        people: IntArray | ValueEntries | None = None,
+        sensitive: Mapping[str, tuple[IntArray, int] | ValueEntries] | None = None,
         totals: Mapping[str, Int64Array] | None = None,
         shapes: Mapping[str, ValueShape] | None = None,
         population: Int64Array | None = None,
         unmatched: int = 0,
     ) -> GroupCounts:
-        """Count the groups of *partition*; *people* and *sensitive* are codes per row."""
+        """Count the groups of *partition*; *people* and *sensitive* are codes per row, or listed for each entry."""
         distinct_people = None
         if people is not None:
-            size = int(people.max()) + 1 if people.size else 1
-            distinct_people = ValueCounts.of(partition.labels, partition.count, people, size).distinct(
+            persons = (
+                people
+                if isinstance(people, ValueEntries)
+                else (people, int(people.max()) + 1 if people.size else 1)
+            )
+            distinct_people = ValueCounts.of_values(partition, persons).distinct(
                 partition.count,
                 blanks=True,  # rows without a person are counted as one person, never as many
             )
         counted = {
-            name: ValueCounts.of(
-                partition.labels,
-                partition.count,
-                codes,
-                size,
-                (totals or {}).get(name),
-                (shapes or {}).get(name),
-            )
-            for name, (codes, size) in (sensitive or {}).items()
+            name: ValueCounts.of_values(partition, values, (totals or {}).get(name), (shapes or {}).get(name))
+            for name, values in (sensitive or {}).items()
         }
         return cls(partition.sizes, distinct_people, counted, population, unmatched)

@@ -383,7 +383,7 @@ def _scores(
     data, names = published.data, [column.name for column in published.columns]
     sizes = published.classes.sizes
     outside = None if population is None else population_sizes(frame, population, names)
-    people = data.people
+    people = data.row_people
     if people is not None and published.true_rows is None:
         skipped["risk by person"] = join(published.unpaired)
         people = None
@@ -439,7 +439,7 @@ def _scores(
 
 def _before(data: EncodedTable) -> Exposure:
     classes = Partition.by_codes([c.codes for c in data.columns], [c.size for c in data.columns])
-    people = None if data.people is None else reidentification_of_people(classes, data.people)
+    people = None if data.row_people is None else reidentification_of_people(classes, data.row_people)
     return Exposure(reidentification(classes), people, uniqueness_of(data), class_sizes(classes.sizes))
 
 

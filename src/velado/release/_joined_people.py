@@ -75,7 +75,7 @@ class _PeopleView(EncodedTable):
 
     held: Mapping[str, _Held] = field(default_factory=dict)
 
-    def counts(self, partition: Partition) -> GroupCounts:
+    def group_counts(self, partition: Partition) -> GroupCounts:
         """People per group, and the sensitive values of all their rows."""
         return GroupCounts(
             partition.sizes,
@@ -127,14 +127,14 @@ def gather(tables: Mapping[str, Table]) -> tuple[tuple[Member, ...], int, int]:
             )
         used = table if bool(stays.all()) else table.with_frame(table.frame.filter(pl.Series(stays)))
         data = encode(used)
-        called = {c: c if shared.count(c) == 1 else f"{name}.{c}" for c in data.sensitive or {}}
+        called = {c: c if shared.count(c) == 1 else f"{name}.{c}" for c in data.row_values}
         members.append(
             Member(
                 name,
                 used,
                 data,
                 renumbered[person[stays]].astype(np.int64),
-                {called[c]: coded for c, coded in (data.sensitive or {}).items()},
+                {called[c]: coded for c, coded in data.row_values.items()},
                 {called[c]: totals for c, totals in data.totals.items()},
                 {called[c]: shape for c, shape in (data.shapes or {}).items()},
             )
@@ -195,7 +195,7 @@ def groups_of(
         inside = [member for at, member in enumerate(members) if presence[chosen[0], at]]
         view = _people_view(inside, people, chosen)
         whole = Partition(np.zeros(chosen.size, dtype=np.int32), 1)
-        if _readable_goal(goal, view).holds_in(view.counts(whole))[0]:
+        if _readable_goal(goal, view).holds_in(view.group_counts(whole))[0]:
             possible.append((inside, chosen, view))
         else:
             rare += chosen.size

@@ -121,8 +121,8 @@ class Goal:
     def holds_in_parts(self, data: EncodedTable, partition: Partition) -> BoolArray:
         """For each group of *partition*, whether every guarantee holds there."""
         if self.rows_only:
-            return np.asarray(partition.sizes >= self.least_rows)
-        return self.holds_in(data.counts(partition))
+            return np.asarray(data.weighed(partition).sizes >= self.least_rows)
+        return self.holds_in(data.group_counts(partition))
 
 
 # Checking a published table: regroup its visible values, count, and let the guarantees read the counts.

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.data.encode import EncodedColumn
-from velado.data.partition import BoolArray, Partition
+from velado.data.partition import BoolArray, IntArray, Partition
 from velado.data.published_column import Cell as Cell
 from velado.data.published_column import PublishedColumn as PublishedColumn
 from velado.data.taxonomy import ROOT_LABEL
@@ -95,6 +95,12 @@ class Recoded:
     partition: Partition | None = None
     notes: Mapping[str, object] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+
+    def of_rows(self, entry_of_row: IntArray) -> Recoded:
+        """The same recoding over the rows behind the entries of a counted table."""
+        columns = tuple(replace(column, codes=column.codes[entry_of_row]) for column in self.columns)
+        partition = None if self.partition is None else self.partition.of_rows(entry_of_row)
+        return replace(self, columns=columns, kept=self.kept[entry_of_row], partition=partition)
 
     def __repr__(self) -> str:
         return f"Recoded(rows={self.kept.size}, suppressed={int((~self.kept).sum())}, columns={len(self.columns)})"

@@ -276,8 +276,8 @@ def release(prepared: Prepared, recoded: Recoded, goal: Goal, method: Method, se
 def _check(prepared: Prepared, recoded: Recoded, goal: Goal) -> tuple[pl.DataFrame, Checked]:
     data, kept = prepared.data, recoded.kept
     frame = published_frame(prepared.used, recoded)
-    people = None if data.people is None else data.people[kept]
-    sensitive = {name: (codes[kept], size) for name, (codes, size) in (data.sensitive or {}).items()}
+    people = None if data.row_people is None else data.row_people[kept]
+    sensitive = {name: (codes[kept], size) for name, (codes, size) in data.row_values.items()}
     names = [column.name for column in recoded.columns]
     return frame, check_published(
         frame=frame,
@@ -293,10 +293,11 @@ def _check(prepared: Prepared, recoded: Recoded, goal: Goal) -> tuple[pl.DataFra
 def _check_linked(prepared: Prepared, recoded: Recoded, goal: Goal, checked: Checked) -> None:
     """Where the table shows whose row each is, every promise holds for who reads all rows of a person together."""
     person, data, kept = prepared.table.schema.person, prepared.data, recoded.kept
-    if person is None or not person.published or data.people is None:
+    people = data.row_people
+    if person is None or not person.published or people is None:
         return
-    sensitive = {name: (codes[kept], size) for name, (codes, size) in (data.sensitive or {}).items()}
-    broken = broken_when_linked(goal.guarantees, checked.partition, data.people[kept], sensitive, data.shapes)
+    sensitive = {name: (codes[kept], size) for name, (codes, size) in data.row_values.items()}
+    broken = broken_when_linked(goal.guarantees, checked.partition, people[kept], sensitive, data.shapes)
     if broken is not None:
         raise rows_linked(person.name, broken)
 
@@ -304,7 +305,7 @@ def _check_linked(prepared: Prepared, recoded: Recoded, goal: Goal, checked: Che
 def _check_doors(prepared: Prepared, recoded: Recoded, goal: Goal, frame: pl.DataFrame) -> None:
     """No published column settles a quasi-identifier so far that a group falls below the k that is promised."""
     by_person = any(one.reads == "crowd" and not one.rows_decide for one in goal.guarantees)
-    people = prepared.data.people
+    people = prepared.data.row_people
     refuse_doors(
         prepared.side_doors,
         frame,

@@ -67,7 +67,7 @@ def check_guarantee(guarantee: Guarantee, data: EncodedTable, partition: Partiti
     >>> from velado.testing.examples import encoded
     >>> check_guarantee(KAnonymity(2), encoded(age=[20, 30, 40]), Partition.of(np.array([0, 0, 1])))
     """
-    found = guarantee.holds_in(data.counts(partition)).tolist()
+    found = guarantee.holds_in(data.group_counts(partition)).tolist()
     for group, holds in enumerate(found):
         rows = np.flatnonzero(partition.labels == group).tolist()
         assert holds == _holds(guarantee, data, rows, range(data.rows)), f"{guarantee} in rows {rows}"
@@ -76,10 +76,10 @@ def check_guarantee(guarantee: Guarantee, data: EncodedTable, partition: Partiti
 def _holds(guarantee: Guarantee, data: EncodedTable, rows: Sequence[int], published: Sequence[int]) -> bool:
     """Whether a guarantee holds for one group of the *published* rows, from its definition alone."""
     if guarantee.reads == "crowd":
-        people = np.arange(data.rows) if data.people is None else data.people
+        people = np.arange(data.rows) if data.row_people is None else data.row_people
         return guarantee.holds_for(people[rows].tolist(), people[published].tolist())
     chosen = getattr(guarantee, "column", None)
-    for name, (codes, _) in (data.sensitive or {}).items():
+    for name, (codes, _) in data.row_values.items():
         here, overall = ([value for value in codes[of].tolist() if value] for of in (rows, published))
         if chosen in (None, name) and not (here and guarantee.holds_for(here, overall)):
             return False

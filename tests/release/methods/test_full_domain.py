@@ -206,7 +206,7 @@ def test_counts_at_a_node_are_those_of_its_rows(table, guarantees):
         partition = Partition.by_codes(
             codes, [lv.sizes[at] for lv, at in zip(lattice.levels, node, strict=True)]
         )
-        expected = goal.holds_in(data.counts(partition))[partition.labels]
+        expected = goal.holds_in(data.group_counts(partition))[partition.labels]
         counted = lattice.count(node)
         kept, _ = lattice.kept(counted)
         if counted.short <= goal.suppressible(data.rows):

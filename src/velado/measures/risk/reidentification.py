@@ -149,7 +149,7 @@ def uniqueness_of(data: EncodedTable) -> UniqueShares:
     """
     names = [column.name for column in data.columns]
     codes = [column.codes for column in data.columns]
-    return uniqueness(names, codes, [column.size for column in data.columns], data.people)
+    return uniqueness(names, codes, [column.size for column in data.columns], data.row_people)
 
 
 def uniqueness(

@@ -87,7 +87,9 @@ def repair(data: EncodedTable, partition: Partition, goal: Goal, progress: Progr
         others = others[others != group]
         if others.size == 0:
             verdicts = [
-                g.check(data.counts(Partition.of(np.where(labels >= 0, into[np.maximum(labels, 0)], -1))))
+                g.check(
+                    data.group_counts(Partition.of(np.where(labels >= 0, into[np.maximum(labels, 0)], -1)))
+                )
                 for g in goal.guarantees
             ]
             broken = next(v for v in verdicts if not v.holds)

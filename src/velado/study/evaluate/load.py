@@ -178,7 +178,7 @@ def _check_guarantees(recipe: StudyRecipe, table: Table) -> None:
     """Every promise can be checked on this table at all: it has the sensitive columns or the population it needs."""
     asked = {repr(one): one for promised in recipe.anonymization.guarantees for one in promised}
     if asked:
-        together = encode(table).counts(Partition.of(np.zeros(table.rows, dtype=np.int64)))
+        together = encode(table).group_counts(Partition.of(np.zeros(table.rows, dtype=np.int64)))
         for guarantee in asked.values():
             # Whether it holds is for the grid to find out; that it can be asked at all is settled here.
             guarantee.holds_in(together)

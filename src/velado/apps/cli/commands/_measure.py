@@ -128,11 +128,11 @@ def _row_risks(published: PublishedTable) -> bytes:
     if found.before.weighted:
         sides["weighted_risk"] = found.before.risk, found.after.risk
     data = published.data
-    if data.people is not None:
+    if data.row_people is not None:
         classes = Partition.by_codes([one.codes for one in data.columns], [one.size for one in data.columns])
         sides["person_risk"] = (
-            risk_among_people(classes, data.people),
-            risk_among_people(published.classes, data.people[rows]),
+            risk_among_people(classes, data.row_people),
+            risk_among_people(published.classes, data.row_people[rows]),
         )
     if design is not None and design.households is not None:
         sides["household_risk"] = (

@@ -270,8 +270,8 @@ class Lattice:
         data = self.data
         self._rows_only = self.goal.rows_only and self.population is None
         further: list[tuple[npt.NDArray[np.int32], int]] = []
-        self._sensitive = {} if self._rows_only else dict(data.sensitive or {})
-        self._people = None if self._rows_only else data.people
+        self._sensitive = {} if self._rows_only else dict(data.row_values)
+        self._people = None if self._rows_only else data.row_people
         further += list(self._sensitive.values())
         if self._people is not None:
             further.append((self._people, int(self._people.max()) + 1 if data.rows else 1))

@@ -1,0 +1,107 @@
+"""Rows <-> counted entries: the distinct tuples of quasi-identifiers with the number of rows behind each, and back.
+
+What methods need of rows is these tuples: a method that never parts equal rows gives on the tuples the very groups that it
+gives on the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from velado.data.encoded import EncodedTable
+from velado.data.partition import CodedValues, Int32Array, Int64Array, IntArray, ValueEntries, group_by_codes
+from velado.errors import ParameterError
+from velado.text import say
+
+MOST_EXPANDED = 2_000_000
+"""So many rows at most are made from counted entries for a method that needs rows."""
+
+
+def compressed(data: EncodedTable) -> tuple[EncodedTable, Int32Array]:
+    """The distinct tuples of *data* with counts, in order of their codes, and the entry of each row. O(n log n).
+
+    The entries of *data* may be counted already; those with the same codes become one.
+
+    >>> from velado.testing.examples import encoded
+    >>> tuples, entry_of_row = compressed(encoded(age=[31, 35, 31]))
+    >>> tuples.counts, entry_of_row
+    (array([2, 1]), array([0, 1, 0], dtype=int32))
+    """
+    entry_of_row, count = group_by_codes([c.codes for c in data.columns], [c.size for c in data.columns])
+    example = np.zeros(count, dtype=np.int64)
+    example[entry_of_row[::-1]] = np.arange(entry_of_row.size - 1, -1, -1)
+
+    def listed(values: CodedValues | ValueEntries) -> ValueEntries:
+        if isinstance(values, ValueEntries):
+            return values.regrouped(entry_of_row)
+        return ValueEntries.of(entry_of_row, values[0], _ones_or(data.counts, entry_of_row), values[1])
+
+    people = data.people
+    if people is not None and not isinstance(people, ValueEntries):
+        people = listed((people, int(people.max(initial=0)) + 1))
+    elif people is not None:
+        people = people.regrouped(entry_of_row)
+    made = EncodedTable(
+        # Which rows' numbers were moved onto a bound is a matter of rows, and of measures alone.
+        columns=tuple(replace(c, codes=c.codes[example], moved=None) for c in data.columns),
+        rows=count,
+        people=people,
+        sensitive=None
+        if data.sensitive is None
+        else {name: listed(values) for name, values in data.sensitive.items()},
+        shapes=data.shapes,
+        population=data.population,
+        counts=np.bincount(entry_of_row, data.counts, minlength=count).astype(np.int64),
+    )
+    return made, entry_of_row
+
+
+def _ones_or(counts: Int64Array | None, entries: IntArray) -> Int64Array:
+    return np.ones(entries.size, dtype=np.int64) if counts is None else counts
+
+
+def expanded(data: EncodedTable, most: int = MOST_EXPANDED) -> tuple[EncodedTable, Int64Array]:
+    """A row for each row behind the entries of *data*, entry after entry, and the entry of each; or a ParameterError.
+
+    What one entry's rows hold is known column by column, not together: values and people are dealt out in the order of
+    their codes. Counts of groups of whole entries do not depend on it.
+
+    >>> from velado.testing.examples import encoded
+    >>> expanded(compressed(encoded(age=[31, 35, 31]))[0])[0].columns[0].codes
+    array([0, 0, 1], dtype=int32)
+    """
+    if data.counts is None:
+        return data, np.arange(data.rows)
+    if data.total > most:
+        raise ParameterError(
+            say(
+                "The method needs every row by itself, and the table has {rows:,} rows; up to {most:,} are taken.",
+                rows=data.total,
+                most=most,
+            ),
+            "It tells rows with the same values apart, so counting them does not do.",
+            "Use a method that works on counted rows: mondrian (with strict cuts), full-domain or das.",
+        )
+    entry_of_row = np.repeat(np.arange(data.rows), data.counts)
+
+    def dealt(values: CodedValues | ValueEntries) -> CodedValues:
+        if isinstance(values, ValueEntries):
+            return np.repeat(values.codes, values.counts), values.size
+        return values[0][entry_of_row], values[1]
+
+    people = data.people
+    made = replace(
+        data,
+        columns=tuple(column.rows(entry_of_row) for column in data.columns),
+        rows=data.total,
+        people=None
+        if people is None
+        else dealt((people, 0) if not isinstance(people, ValueEntries) else people)[0],
+        sensitive=None
+        if data.sensitive is None
+        else {name: dealt(values) for name, values in data.sensitive.items()},
+        counts=None,
+    )
+    return made, entry_of_row
