@@ -434,20 +434,30 @@ def visible_codes(frame: pl.DataFrame, names: Sequence[str]) -> tuple[list[Int32
     return [codes for codes, _ in coded], [size for _, size in coded]
 
 
-def visible_groups(frame: pl.DataFrame, names: Sequence[str]) -> Partition:
+def visible_groups(
+    frame: pl.DataFrame, names: Sequence[str], weights: Int64Array | None = None
+) -> Partition:
     """Rows whose columns *names* show the same texts form a group; a blank is a value of its own.
+
+    With *weights* each row stands for so many.
 
     >>> visible_groups(pl.DataFrame({"sex": ["F", "M", "F"]}), ["sex"]).sizes
     array([2, 1])
     """
     if not names:
-        return Partition(np.zeros(frame.height, dtype=np.int32), 1 if frame.height else 0)
+        return Partition(
+            np.zeros(frame.height, dtype=np.int32), 1 if frame.height else 0, weights=weights
+        )
     codes, sizes = visible_codes(frame, names)
-    return Partition.by_codes(codes, sizes)
+    return Partition.by_codes(codes, sizes, weights)
 
 
-def wildcard_sizes(frame: pl.DataFrame, names: Sequence[str]) -> Int64Array:
+def wildcard_sizes(
+    frame: pl.DataFrame, names: Sequence[str], weights: Int64Array | None = None
+) -> Int64Array:
     """For each row, how many rows could be the same person when blanks and `*` match anything.
+
+    With *weights* each row stands for so many.
 
     Two rows agree when every column is equal or blank (or `*`) in at least one of them. Exact: distinct
     visible tuples are split by their pattern of blanks, and each pair of patterns is matched on the columns
@@ -466,7 +476,7 @@ def wildcard_sizes(frame: pl.DataFrame, names: Sequence[str]) -> Int64Array:
         for name in names
     ]
     codes, sizes = visible_codes(frame.select(columns), names)
-    groups = Partition.by_codes(codes, sizes)
+    groups = Partition.by_codes(codes, sizes, weights)
     order, starts = groups.members()
     example = order[starts]
     tuples = np.stack([column[example] for column in codes], axis=1)

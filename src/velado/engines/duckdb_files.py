@@ -32,6 +32,8 @@ Stamp = tuple[int, int, int]
 class Scan:
     """A relation DuckDB can read, whose columns are f0, f1, ... in the file's order, and their true names.
 
+    *placed* is the same with `filename` and `file_row_number` behind them, where the format can tell a row's place.
+
     >>> Scan("read_csv('stays.csv')", ("home",)).names
     ('home',)
     """
@@ -39,6 +41,7 @@ class Scan:
     relation: str
     names: tuple[str, ...]
     separator: str = ","
+    placed: str = ""
 
 
 def scan(path: Path, schema: Schema, folder: Path) -> Scan:
@@ -147,7 +150,16 @@ def _parquet(paths: Sequence[Path], folder: Path) -> Scan:
     if len(paths) > 1:
         options += ", union_by_name = true"
     columns = ", ".join(f"f{number}" for number in range(len(names)))
-    return Scan(f"read_parquet([{places}], {options}) AS file({columns})", tuple(names))
+    relation = f"read_parquet([{places}], {options}) AS file({columns})"
+    placed = ""
+    if not {"filename", "file_row_number"} & set(names):
+        own, told = (
+            [f"f{number}" for number in numbers]
+            for numbers in (range(len(first.names)), range(len(first.names), len(names)))
+        )
+        options += ", file_row_number = true, filename = true"
+        placed = f"read_parquet([{places}], {options}) AS file({', '.join([*own, 'file_row_number', 'filename', *told])})"
+    return Scan(relation, tuple(names), placed=placed)
 
 
 def _folder_columns(paths: Sequence[Path], names: Sequence[str]) -> list[str]:
