@@ -73,6 +73,7 @@ def repair(data: EncodedTable, partition: Partition, goal: Goal, progress: Progr
     labels = partition.labels.copy()
     low = np.stack([partition.least_and_greatest(c.codes)[0] for c in data.columns], axis=1)
     high = np.stack([partition.least_and_greatest(c.codes)[1] for c in data.columns], axis=1)
+    partition = data.weighed(partition)
     rows = partition.sizes.copy()
     alive = np.ones(partition.count, dtype=bool)
     into = np.arange(partition.count)
@@ -129,7 +130,7 @@ def repair(data: EncodedTable, partition: Partition, goal: Goal, progress: Progr
             failing.append(target)
         progress(1 - len(failing) / total, "merging groups that are too small")
     merged = np.where(labels >= 0, into[np.maximum(labels, 0)], -1)
-    return Partition.of(merged, None if partition.centres is None else partition.centres)
+    return Partition.of(merged, partition.centres, data.counts)
 
 
 def _cover_loss(

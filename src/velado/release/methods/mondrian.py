@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from velado.data.encode import EncodedTable
 from velado.data.partition import BoolArray, IntArray, Partition
 from velado.data.taxonomy import Taxonomy
+from velado.errors import ParameterError
 from velado.release.goal import Goal, Progress, Promise
 from velado.release.methods._method import RecoderName, repair
+from velado.release.methods._mondrian_kernel import Codes, IntVector, partition_rows
 from velado.release.recoded import GROUPS, NoteName, Recoded
 from velado.release.recoders import recoder_named
 from velado.settings import Setting, settings
 from velado.text import say
-
-Codes = npt.NDArray[np.int32]
-IntVector = npt.NDArray[np.int64]
 
 # CutPlan: what both engines of Mondrian read: the code matrix, and how wide and how cut each column is.
 
@@ -31,7 +29,8 @@ _BLANK_WIDTH = 3.0  # wider than any column can be (2, with blanks), so that bla
 class CutPlan:
     """Columns as flat arrays, those of column c starting at its *base*.
 
-    *codes* has one column per quasi-identifier, and one more (0 value, 1 blank) for each that has blanks.
+    *codes* has one column per quasi-identifier, and one more (0 value, 1 blank) for each that has blanks; *weight* is how
+    many rows each of its entries stands for.
     *places* is where each code of a column without a tree lies. A column with a tree has *stride* > 0:
     *path* holds *stride* ancestors per leaf from the root down (short branches repeat their leaf) and
     *node_loss* the loss of each node; it is cut into its tree's branches.
@@ -43,6 +42,7 @@ class CutPlan:
     """
 
     codes: Codes
+    weight: IntVector
     trees: tuple[Taxonomy | None, ...]
     places: npt.NDArray[np.float64]
     place_base: IntVector
@@ -73,6 +73,7 @@ class CutPlan:
         ]
         return cls(
             codes=codes,
+            weight=np.ones(data.rows, dtype=np.int64) if data.counts is None else data.counts,
             trees=trees,
             places=np.concatenate(places),
             place_base=_bases([place.size for place in places]),
@@ -103,18 +104,23 @@ def _bases(sizes: list[int]) -> IntVector:
 
 @dataclass(frozen=True)
 class _Level:
-    """The groups that may still be cut: their rows side by side, in the order of the table within a group."""
+    """The groups that may still be cut: their entries side by side, in the order of the table within a group.
 
-    rows: IntVector
+    *sizes* says how many entries each group has, *weight* how many rows an entry stands for.
+    """
+
+    entries: IntVector
     codes: Codes
+    weight: IntVector
     starts: IntVector
     sizes: IntVector
     group: IntVector
 
     @classmethod
-    def of(cls, rows: IntVector, sizes: IntVector, plan: CutPlan) -> _Level:
+    def of(cls, entries: IntVector, sizes: IntVector, plan: CutPlan) -> _Level:
         starts = np.cumsum(sizes) - sizes
-        return cls(rows, plan.codes[rows], starts, sizes, np.repeat(np.arange(sizes.size), sizes))
+        group = np.repeat(np.arange(sizes.size), sizes)
+        return cls(entries, plan.codes[entries], plan.weight[entries], starts, sizes, group)
 
     def only(self, groups: BoolArray, column: int) -> tuple[IntVector, Codes, IntVector]:
         """Positions, codes and sizes of the groups marked True."""
@@ -127,40 +133,48 @@ def partition_levels(
 ) -> tuple[Codes, int]:
     """Group labels and their number: the groups of the compiled engine, for a goal that counts more than rows.
 
-    A cut is made where the goal holds in all its parts. Each level costs O(n log n) per attribute tried.
+        A cut is made where the goal holds in all its parts. Each level costs O(n log n) per attribute tried.
 
-    >>> from velado.release.goal import silent
-    >>> from velado.release.guarantees import KAnonymity
-    >>> from velado.testing.examples import encoded
-    >>> data = encoded(age=[20, 31, 21, 30])
-    >>> partition_levels(data, CutPlan.of(data, False), Goal((KAnonymity(2),)), 2, False, silent)[0].tolist()
-    [0, 1, 0, 1]
+        >>> from velado.errors import ParameterError
+    from velado.release.goal import silent
+        >>> from velado.release.guarantees import KAnonymity
+        >>> from velado.testing.examples import encoded
+        >>> data = encoded(age=[20, 31, 21, 30])
+        >>> partition_levels(data, CutPlan.of(data, False), Goal((KAnonymity(2),)), 2, False, silent)[0].tolist()
+        [0, 1, 0, 1]
     """
     order = np.arange(data.rows)
-    sizes = np.array([data.rows], dtype=np.int64)
-    open_ = sizes >= 2 * least
+    sizes = np.array([data.rows], dtype=np.int64)  # entries of each group
+    rows = np.array([data.total], dtype=np.int64)
+    open_ = rows >= 2 * least
     while bool(open_.any()):
         in_open = np.repeat(open_, sizes)
         level = _Level.of(order[in_open], sizes[open_], plan)
         part, parts = _cut_level(data, plan, level, goal, least, relaxed)
         # Parts take the place of their group, so groups stay numbered from left to right.
         key = part + np.repeat(np.cumsum(parts) - parts, level.sizes)
-        order[in_open] = level.rows[np.argsort(key, kind="stable")]
+        order[in_open] = level.entries[np.argsort(key, kind="stable")]
         replaced = np.ones(sizes.size, dtype=np.int64)
         replaced[open_] = parts
         from_open = np.repeat(open_, replaced)
         cut = np.ones(sizes.size, dtype=bool)
         cut[open_] = parts > 1
         was_cut = np.repeat(cut, replaced)
-        new = np.empty(from_open.size, dtype=np.int64)
-        new[~from_open] = sizes[~open_]
-        new[from_open] = np.bincount(key, minlength=int(parts.sum()))
-        sizes = new
-        open_ = from_open & was_cut & (sizes >= 2 * least)
-        progress(0.9 * float(sizes[~open_].sum()) / data.rows, "cutting the table")
+        total = int(parts.sum())
+        sizes = _replaced(sizes[~open_], np.bincount(key, minlength=total), from_open)
+        rows = _replaced(rows[~open_], np.bincount(key, level.weight, minlength=total), from_open)
+        open_ = from_open & was_cut & (rows >= 2 * least)
+        progress(0.9 * float(rows[~open_].sum()) / data.total, "cutting the table")
     labels = np.empty(data.rows, dtype=np.int32)
     labels[order] = np.repeat(np.arange(sizes.size, dtype=np.int32), sizes)
     return labels, int(sizes.size)
+
+
+def _replaced(closed: IntArray, opened: npt.NDArray[Any], from_open: BoolArray) -> IntVector:
+    out = np.empty(from_open.size, dtype=np.int64)
+    out[~from_open] = closed
+    out[from_open] = opened
+    return out
 
 
 def _cut_level(
@@ -174,21 +188,21 @@ def _cut_level(
     width[low == high] = 0.0
     preference = np.argsort(-width, axis=1, kind="stable")
     groups = level.sizes.size
-    part = np.zeros(level.rows.size, dtype=np.int64)
+    part = np.zeros(level.entries.size, dtype=np.int64)
     parts = np.ones(groups, dtype=np.int64)
     for attempt in range(columns):
         chosen = preference[:, attempt]
         trying = (parts == 1) & (width[np.arange(groups), chosen] > 0)
         if not trying.any():
             break
-        proposed = np.zeros(level.rows.size, dtype=np.int64)
+        proposed = np.zeros(level.entries.size, dtype=np.int64)
         for column in np.unique(chosen[trying]).tolist():
             mine = trying & (chosen == column)
             at, codes, sizes = level.only(mine, column)
             if plan.trees[column] is not None:
                 proposed[at] = _branches(plan, column, codes, sizes, low[mine, column], high[mine, column])
             else:
-                proposed[at] = _halves(codes, sizes, relaxed)
+                proposed[at] = _halves(codes, sizes, level.weight[at], relaxed)
         good, count = _judge(data, level, trying, proposed, goal, least)
         part = np.where(good[level.group], proposed, part)
         parts[good] = count[good]
@@ -202,20 +216,20 @@ def _judge(
     count = np.maximum.reduceat(proposed, level.starts) + 1
     first = np.cumsum(count) - count
     label = proposed + first[level.group]
-    rows = np.bincount(label, minlength=int(count.sum()))
+    rows = np.bincount(label, level.weight, minlength=int(count.sum()))
     good = trying & (np.minimum.reduceat(rows, first) >= least)
     if good.any():
         seen = np.full(data.rows, -1, dtype=np.int64)
         judged = good[level.group]
-        seen[level.rows[judged]] = label[judged]
+        seen[level.entries[judged]] = label[judged]
         holds = np.zeros(rows.size, dtype=bool)
         holds[np.repeat(good, count)] = goal.holds_in_parts(data, Partition.of(seen))
         good &= np.logical_and.reduceat(holds, first)
     return good, count
 
 
-def _halves(codes: Codes, sizes: IntVector, relaxed: bool) -> IntVector:
-    """0 or 1 for each row of groups that lie side by side: left or right of the cut at the median."""
+def _halves(codes: Codes, sizes: IntVector, weight: IntVector, relaxed: bool) -> IntVector:
+    """0 or 1 for each entry of groups that lie side by side: left or right of the cut at the median of their rows."""
     group = np.repeat(np.arange(sizes.size), sizes)
     starts = np.cumsum(sizes) - sizes
     order = np.lexsort((codes, group))
@@ -223,11 +237,14 @@ def _halves(codes: Codes, sizes: IntVector, relaxed: bool) -> IntVector:
         part = np.empty(codes.size, dtype=np.int64)
         part[order] = np.arange(codes.size) - starts[group] >= (sizes // 2)[group]
         return part
-    median = codes[order][starts + (sizes - 1) // 2]
+    running = np.cumsum(weight[order])
+    rows = np.add.reduceat(weight, starts)
+    middle = running[starts + sizes - 1] - rows + (rows - 1) // 2
+    median = codes[order][np.searchsorted(running, middle, side="right")]
     here = median[group]
-    below = np.add.reduceat((codes < here).astype(np.int64), starts)
-    through = np.add.reduceat((codes <= here).astype(np.int64), starts)
-    before = (through == sizes) | ((below > 0) & (sizes - 2 * below < np.abs(2 * through - sizes)))
+    below = np.add.reduceat(np.where(codes < here, weight, 0), starts)
+    through = np.add.reduceat(np.where(codes <= here, weight, 0), starts)
+    before = (through == rows) | ((below > 0) & (rows - 2 * below < np.abs(2 * through - rows)))
     right = (codes > here) | (before[group] & (codes == here))
     return np.asarray(right, dtype=np.int64)
 
@@ -251,239 +268,6 @@ def _branches(
     part = np.empty(codes.size, dtype=np.int64)
     part[order] = running - running[starts][group]
     return part
-
-
-# The compiled engine, for goals that group sizes alone decide. It works depth first on a copy of the code matrix whose
-# rows are moved with their group, so every pass reads memory in order. The level-by-level engine above gives the same
-# groups with the same numbers.
-
-
-@numba.njit(cache=True)
-def _ancestor_depth(path: Codes, base: int, stride: int, low: int, high: int) -> int:
-    """The depth of the lowest common ancestor of the leaves *low* < *high*; 0 is the root.
-
-    *path* holds, from *base* on, *stride* entries per leaf: its ancestors from the root down.
-    """
-    depth = 0
-    while path[base + low * stride + depth + 1] == path[base + high * stride + depth + 1]:
-        depth += 1
-    return depth
-
-
-@numba.njit(cache=True)
-def _count_codes(work: Codes, start: int, end: int, column: int, low: int, scratch: IntVector) -> None:
-    """``scratch[i]`` becomes how many rows of a group have the code *low* + i."""
-    scratch[:] = 0
-    for r in range(start, end):
-        scratch[work[r, column] - low] += 1
-
-
-@numba.njit(cache=True)
-def _ordered_cut(
-    work: Codes, start: int, end: int, column: int, low: int, high: int, relaxed: bool, scratch: IntVector
-) -> tuple[int, int, int]:
-    """Where an ordered column is cut: (last code of the left part, its ties that go left, rows on the left).
-
-    Strict: the boundary next to the median that balances better, the upper one when both do alike; all ties
-    go left (-1 stands for all). Relaxed: the left part has exactly half the rows, rounded down.
-    """
-    rows = end - start
-    at = rows // 2 - 1 if relaxed else (rows - 1) // 2
-    if high - low < 2 * rows:
-        _count_codes(work, start, end, column, low, scratch[: high - low + 1])
-        median = 0
-        below = 0
-        while below + scratch[median] <= at:
-            below += scratch[median]
-            median += 1
-        equal = scratch[median]
-        before = median - 1
-        while before >= 0 and scratch[before] == 0:
-            before -= 1
-        previous = before + low
-        median += low
-    else:
-        values = work[start:end, column].copy()
-        median = np.partition(values, at)[at]
-        below = 0
-        equal = 0
-        previous = low - 1
-        for value in values:
-            if value < median:
-                below += 1
-                previous = max(previous, value)
-            elif value == median:
-                equal += 1
-    if relaxed:
-        return median, rows // 2 - below, rows // 2
-    through = below + equal
-    if through == rows or (below > 0 and rows - 2 * below < abs(2 * through - rows)):
-        return previous, -1, below
-    return median, -1, through
-
-
-@numba.njit(cache=True)
-def _branch_cut(
-    work: Codes,
-    start: int,
-    end: int,
-    column: int,
-    low: int,
-    high: int,
-    path: Codes,
-    base: int,
-    stride: int,
-    least: int,
-    scratch: IntVector,
-    firsts: IntVector,
-    sizes: IntVector,
-) -> int:
-    """How many children of the common ancestor hold rows, or 0 when one of them holds fewer than *least*.
-
-    Fills *firsts* with the smallest code present under each child and *sizes* with its rows. Because leaves
-    are numbered depth first, the children are runs of consecutive codes.
-    """
-    rows = end - start
-    level = _ancestor_depth(path, base, stride, low, high) + 1
-    count = 0
-    child = -1
-    dense = high - low < 4 * rows
-    if dense:  # one step for each code there is, rather than a sort of the rows
-        _count_codes(work, start, end, column, low, scratch[: high - low + 1])
-        present = np.arange(low, high + 1).astype(np.int32)
-    else:
-        present = np.sort(work[start:end, column])
-    for code in present:
-        here = scratch[code - low] if dense else 1
-        if here == 0:
-            continue
-        node = path[base + code * stride + level]
-        if node != child:
-            if count > 0 and sizes[count - 1] < least:
-                return 0
-            child = node
-            firsts[count] = code
-            sizes[count] = 0
-            count += 1
-        sizes[count - 1] += here
-    return count if sizes[count - 1] >= least else 0
-
-
-@numba.njit(cache=True)
-def _partition_rows(
-    codes: Codes,
-    least: int,
-    relaxed: bool,
-    places: npt.NDArray[np.float64],
-    place_base: IntVector,
-    path: Codes,
-    path_base: IntVector,
-    stride: IntVector,
-    node_loss: npt.NDArray[np.float64],
-    node_base: IntVector,
-    widest: int,
-) -> tuple[Codes, int]:
-    """Group labels of all rows and the number of groups, every group with at least *least* rows.
-
-    *stride* is 0 for columns without a tree; *widest* is the largest number of codes of any column.
-    O(n d log(n / least)).
-    """
-    rows, columns = codes.shape
-    work = codes.copy()
-    order = np.arange(rows)
-    spare = np.empty((rows, columns), dtype=np.int32)
-    spare_order = np.empty(rows, dtype=np.int64)
-    side = np.empty(rows, dtype=np.int32)
-    labels = np.empty(rows, dtype=np.int32)
-    scratch = np.empty(min(widest, 4 * rows) + 1, dtype=np.int64)
-    firsts = np.empty(min(widest, rows) + 1, dtype=np.int64)
-    sizes = np.empty(min(widest, rows) + 1, dtype=np.int64)
-    low = np.empty(columns, dtype=np.int64)
-    high = np.empty(columns, dtype=np.int64)
-    width = np.empty(columns, dtype=np.float64)
-    # Groups that wait: parts are pushed from right to left, so groups are finished from left to right.
-    begins = np.empty(rows + 2, dtype=np.int64)
-    ends = np.empty(rows + 2, dtype=np.int64)
-    begins[0], ends[0] = 0, rows
-    waiting = 1
-    groups = 0
-    while waiting > 0:
-        waiting -= 1
-        start, end = begins[waiting], ends[waiting]
-        size = end - start
-        parts = 0
-        if size >= 2 * least:
-            low[:] = work[start]
-            high[:] = work[start]
-            for r in range(start + 1, end):
-                for c in range(columns):
-                    code = work[r, c]
-                    if code < low[c]:
-                        low[c] = code
-                    elif code > high[c]:
-                        high[c] = code
-            for c in range(columns):
-                if low[c] == high[c]:
-                    width[c] = 0.0
-                elif stride[c] > 0:
-                    depth = _ancestor_depth(path, path_base[c], stride[c], low[c], high[c])
-                    width[c] = node_loss[node_base[c] + path[path_base[c] + low[c] * stride[c] + depth]]
-                else:
-                    width[c] = places[place_base[c] + high[c]] - places[place_base[c] + low[c]]
-            for _ in range(columns):
-                c = 0
-                for other in range(1, columns):
-                    if width[other] > width[c]:
-                        c = other
-                if width[c] <= 0.0:
-                    break
-                width[c] = 0.0
-                if stride[c] > 0:
-                    parts = _branch_cut(
-                        work=work, start=start, end=end, column=c, low=low[c], high=high[c], path=path, base=path_base[c], stride=stride[c], least=least,
-                        scratch=scratch, firsts=firsts, sizes=sizes,
-                    )  # fmt: skip
-                    if parts == 0:
-                        continue
-                    for r in range(start, end):
-                        side[r] = np.searchsorted(firsts[:parts], work[r, c], side="right") - 1
-                else:
-                    cut, shared, left = _ordered_cut(
-                        work=work, start=start, end=end, column=c, low=low[c], high=high[c], relaxed=relaxed, scratch=scratch
-                    )  # fmt: skip
-                    if left < least or size - left < least:
-                        continue
-                    parts = 2
-                    sizes[0], sizes[1] = left, size - left
-                    for r in range(start, end):
-                        code = work[r, c]
-                        goes_left = code < cut or (code == cut and shared != 0)
-                        if code == cut and shared > 0:
-                            shared -= 1
-                        side[r] = 0 if goes_left else 1
-                break
-        if parts == 0:
-            for r in range(start, end):
-                labels[order[r]] = groups
-            groups += 1
-            continue
-        into = start
-        for part in range(parts):
-            firsts[part] = into
-            into += sizes[part]
-        for part in range(parts - 1, -1, -1):
-            begins[waiting] = firsts[part]
-            ends[waiting] = firsts[part] + sizes[part]
-            waiting += 1
-        for r in range(start, end):  # stable: rows of a group keep their order in the table
-            to = firsts[side[r]]
-            firsts[side[r]] += 1
-            for c in range(columns):
-                spare[to, c] = work[r, c]
-            spare_order[to] = order[r]
-        work[start:end] = spare[start:end]
-        order[start:end] = spare_order[start:end]
-    return labels, groups
 
 
 @settings
@@ -523,15 +307,21 @@ class Mondrian:
 
     def partition(self, data: EncodedTable, goal: Goal, progress: Progress) -> Partition:
         """The groups alone, every one keeping the goal, numbered from left to right in the tree of cuts."""
+        relaxed = self.cut == "relaxed"
+        if relaxed and data.counts is not None:
+            raise ParameterError(
+                "Relaxed cuts cannot be made where rows with the same values are counted together.",
+                "They send some of such rows to the left and others to the right, and nobody could tell which.",
+                "Leave --cut at strict.",
+            )
         plan = CutPlan.of(data, self.categories == "ordered")
         least = goal.least_rows
-        relaxed = self.cut == "relaxed"
         if goal.rows_only:
             labels, count = _compiled(plan, least, relaxed)
         else:
             labels, count = partition_levels(data, plan, goal, least, relaxed, progress)
         # Does nothing unless not even the whole table keeps the goal; then it says so.
-        return repair(data, Partition(labels, count), goal, progress)
+        return repair(data, Partition(labels, count, weights=data.counts), goal, progress)
 
     def anonymize(
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
@@ -551,8 +341,9 @@ class Mondrian:
 
 
 def _compiled(plan: CutPlan, least: int, relaxed: bool) -> tuple[Codes, int]:
-    labels, count = _partition_rows(
+    labels, count = partition_rows(
         codes=plan.codes,
+        weight=plan.weight,
         least=least,
         relaxed=relaxed,
         places=plan.places,
