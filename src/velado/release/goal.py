@@ -11,7 +11,15 @@ import numpy.typing as npt
 import polars as pl
 
 from velado.data.encode import EncodedTable, visible_groups, wildcard_sizes
-from velado.data.partition import BoolArray, CodedValues, GroupCounts, IntArray, Partition, ValueEntries, ValueShape
+from velado.data.partition import (
+    BoolArray,
+    CodedValues,
+    GroupCounts,
+    IntArray,
+    Partition,
+    ValueEntries,
+    ValueShape,
+)
 from velado.release.guarantees._guarantee import Guarantee, Verdict
 from velado.release.guarantees.k_anonymity import KAnonymity
 from velado.release.run_settings import run_settings
