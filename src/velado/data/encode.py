@@ -434,9 +434,7 @@ def visible_codes(frame: pl.DataFrame, names: Sequence[str]) -> tuple[list[Int32
     return [codes for codes, _ in coded], [size for _, size in coded]
 
 
-def visible_groups(
-    frame: pl.DataFrame, names: Sequence[str], weights: Int64Array | None = None
-) -> Partition:
+def visible_groups(frame: pl.DataFrame, names: Sequence[str], weights: Int64Array | None = None) -> Partition:
     """Rows whose columns *names* show the same texts form a group; a blank is a value of its own.
 
     With *weights* each row stands for so many.
@@ -445,9 +443,7 @@ def visible_groups(
     array([2, 1])
     """
     if not names:
-        return Partition(
-            np.zeros(frame.height, dtype=np.int32), 1 if frame.height else 0, weights=weights
-        )
+        return Partition(np.zeros(frame.height, dtype=np.int32), 1 if frame.height else 0, weights=weights)
     codes, sizes = visible_codes(frame, names)
     return Partition.by_codes(codes, sizes, weights)
 

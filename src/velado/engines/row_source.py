@@ -196,6 +196,10 @@ class RowSource(Protocol):
         """The distinct combinations of cells of *columns*, as they stand, and their `rows`."""
         ...
 
+    def fingerprint(self) -> bytes:
+        """A digest of the rows, for the owner alone: whoever has it can test guesses of them."""
+        ...
+
     def unchanged(self) -> None:
         """Nothing, if the rows are those that were first counted; else an error."""
         ...

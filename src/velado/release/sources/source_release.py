@@ -187,8 +187,11 @@ class PlannedRelease:
         known = self.prepared.schema.columns
         return tuple(n for n in self.prepared.source.types.names if n in known and known[n].published)
 
-    def recoding(self, key: Key) -> Recoding:
-        """What the engine is told: the group of every tuple that is published, and the groups' texts."""
+    def recoding(self, key: Key, content: bytes = b"") -> Recoding:
+        """What the engine is told: the group of every tuple that is published, and the groups' texts.
+
+        The order of rows is drawn under *key*, from a digest of the *content* too, so that two releases share none.
+        """
         recoded, kept = self.recoded, self.recoded.kept
         labels, count = group_by_codes(
             [column.codes[kept] for column in recoded.columns], [len(c.values) for c in recoded.columns]
@@ -202,7 +205,7 @@ class PlannedRelease:
         }
         tuples = self.prepared.tuples
         entries = tuple(keys[kept] for keys in tuples.entries)
-        order = int.from_bytes(key.within("row order of an engine")[:8], "big")
+        order = int(key.digest(b"row order of an engine" + content)[:16], 16)
         return Recoding(tuples.keys, entries, labels, texts, self.columns, order)
 
     def _unchanged(self, name: str) -> bool:
