@@ -3,103 +3,113 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import cast
 
-import numpy as np
 import polars as pl
 
-from velado.data.encode import sensitive_values
+from velado.data.encode import sensitive_values, text_codes
 from velado.data.normal import value_codes
-from velado.data.partition import Int64Array, ValueEntries, ValueShape
-from velado.data.schema import Column, Schema
-from velado.engines.row_source import ROWS, RowSource
+from velado.data.partition import Int32Array, Int64Array, ValueEntries, ValueShape
+from velado.data.schema import Schema
+from velado.data.table import Table
+from velado.engines.row_source import Coding, RowSource, TupleKeys
 from velado.release.goal import Checked, check_published
 from velado.release.guarantees._guarantee import Guarantee
-from velado.release.sources.source_tuples import table_of
+from velado.release.sources.source_tuples import coding_of, counted_entries, listed_values, table_of
 
 
-def published_counts(source: RowSource, columns: Sequence[str]) -> tuple[pl.DataFrame, Int64Array]:
-    """The distinct combinations of *columns* as texts, in order, and the rows of each.
+@dataclass(frozen=True, repr=False)
+class PublishedGroups:
+    """The visible groups of a published table where it lies: their texts, their rows, and how the engine knows them.
 
     >>> import pyarrow as pa
     >>> from velado.engines.duckdb_source import of_arrow
-    >>> frame, rows = published_counts(of_arrow(pa.table({"age": ["20", "*", "20"]})), ["age"])
-    >>> frame["age"].to_list(), rows
+    >>> found = published_groups(of_arrow(pa.table({"age": ["20", "*", "20"]})), ["age"])
+    >>> found.frame["age"].to_list(), found.rows
     (['*', '20'], array([1, 2]))
     """
-    found = cast(pl.DataFrame, pl.from_arrow(source.counts(columns)))
-    texts = found.with_columns(pl.col(list(columns)).cast(pl.String))
-    # A typed column and its text are one value: rows that look alike are one.
-    shown = texts.group_by(list(columns)).agg(pl.col(ROWS).sum()).sort(list(columns))
-    return shown.select(columns), shown.get_column(ROWS).to_numpy().astype(np.int64)
+
+    source: RowSource
+    keys: TupleKeys
+    entries: tuple[Int64Array, ...]
+    frame: pl.DataFrame
+    rows: Int64Array
+
+    def values_of(self, table: Table, name: str, codes: Int32Array, size: int) -> ValueEntries:
+        """What the rows of each group hold of another column, whose distinct values are *table* with these codes."""
+        return listed_values(self.source, self.keys, self.entries, coding_of(table, name, codes, size))
+
+
+def published_groups(source: RowSource, columns: Sequence[str]) -> PublishedGroups:
+    """The groups of rows that show the same texts in *columns*, counted where they lie, in order of their texts.
+
+    >>> import pyarrow as pa
+    >>> from velado.engines.duckdb_source import of_arrow
+    >>> published_groups(of_arrow(pa.table({"age": [20, 20]})), ["age"]).rows
+    array([2])
+    """
+    codings, texts = [], []
+    for name in columns:
+        values = cast(pl.DataFrame, pl.from_arrow(source.domain(name))).get_column("value")
+        shown = values.cast(pl.String)
+        codes, size = text_codes(shown)
+        null = values.is_null().to_numpy()
+        known = values.filter(~pl.Series(null))
+        codings.append(Coding(name, known.to_arrow(), codes[~null], 0, size))
+        texts.append(pl.concat([pl.Series([None], dtype=pl.String), shown.unique().drop_nulls().sort()]))
+    keys = TupleKeys(tuple(codings))
+    entries, rows = counted_entries(source, keys)
+    frame = pl.DataFrame(
+        [
+            text.gather(pl.Series(codes)).alias(name)
+            for name, text, codes in zip(columns, texts, keys.unpack(entries), strict=True)
+        ]
+    )
+    return PublishedGroups(source, keys, entries, frame, rows)
 
 
 def check_source(
-    source: RowSource,
+    groups: PublishedGroups,
     schema: Schema,
     guarantees: Sequence[Guarantee],
     *,
     people: ValueEntries | None = None,
 ) -> Checked:
-    """Every guarantee checked on a published table where it lies, by its visible values.
+    """Every guarantee checked on the visible groups of a published table where it lies.
 
-    Sensitive values are those the table shows. *people* are listed for each group in the order of `published_counts`, where
-    somebody knows them; else they are the table's own, where it has a person column.
+    Sensitive values are those the table shows. *people* are listed for each group where somebody knows them; else they are
+    the table's own, where it has a person column.
 
     >>> import pyarrow as pa
     >>> from velado.engines.duckdb_source import of_arrow
     >>> from velado.release.guarantees import KAnonymity
     >>> from velado.testing.examples import table
-    >>> written = of_arrow(pa.table({"age": ["20", "20", "30"]}))
+    >>> written = published_groups(of_arrow(pa.table({"age": ["20", "20", "30"]})), ["age"])
     >>> check_source(written, table(age=[20, 30]).schema, [KAnonymity(2)]).verdicts[0].achieved
     1
     """
-    quasi = [column.name for column in schema.quasi]
-    frame, rows = published_counts(source, quasi)
+    source = groups.source
     sensitive: dict[str, ValueEntries] = {}
     shapes: dict[str, ValueShape] = {}
     for column in schema.sensitive:
         if column.name in source.types.names:
-            sensitive[column.name] = _listed(source, schema, frame, column, shapes)
+            table = table_of(source.domain(column.name), schema, column)
+            found, shape = sensitive_values(table)
+            shapes |= shape
+            sensitive[column.name] = groups.values_of(table, column.name, *found[column.name])
     person = schema.person
     if people is None and person is not None and person.name in source.types.names:
-        people = _listed(source, schema, frame, person, {})
+        table = table_of(source.domain(person.name), schema, person)
+        people = groups.values_of(table, person.name, *value_codes(table, person))
     return check_published(
-        frame=frame,
-        quasi=quasi,
+        frame=groups.frame,
+        quasi=groups.frame.columns,
         guarantees=guarantees,
         people=people,
         sensitive=sensitive,
         shapes=shapes,
-        weights=rows,
-    )
-
-
-def _listed(
-    source: RowSource, schema: Schema, frame: pl.DataFrame, column: Column, shapes: dict[str, ValueShape]
-) -> ValueEntries:
-    """The values of a column in each of the groups of *frame*."""
-    names = frame.columns
-    table = table_of(source.domain(column.name), schema, column)
-    if column.role == "sensitive":
-        found, shape = sensitive_values(table)
-        codes, size = found[column.name]
-        shapes |= shape
-    else:
-        codes, size = value_codes(table, column)
-    coded = pl.DataFrame({"value": table.frame.get_column(column.name), "code": codes})
-    # A sensitive column may be a quasi-identifier's namesake nowhere: names of a table are its own.
-    pairs = cast(pl.DataFrame, pl.from_arrow(source.counts([*names, column.name])))
-    pairs = pairs.with_columns(pl.col(names).cast(pl.String)).rename({column.name: "value"})
-    groups = frame.with_row_index("at")
-    found_pairs = pairs.join(groups, on=names, how="left", nulls_equal=True).join(
-        coded, on="value", how="left", nulls_equal=True
-    )
-    return ValueEntries.of(
-        found_pairs.get_column("at").to_numpy().astype(np.int64),
-        found_pairs.get_column("code").to_numpy().astype(np.int64),
-        found_pairs.get_column(ROWS).to_numpy().astype(np.int64),
-        size,
+        weights=groups.rows,
     )
 
 
@@ -111,4 +121,4 @@ def smallest_group(source: RowSource, columns: Sequence[str]) -> int:
     >>> smallest_group(of_arrow(pa.table({"age": ["20", "*", "20"]})), ["age"])
     1
     """
-    return int(published_counts(source, list(dict.fromkeys(columns)))[1].min())
+    return int(published_groups(source, list(dict.fromkeys(columns))).rows.min())

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import polars as pl
 
 from velado.data.encoded import EncodedTable
 from velado.data.keys import Key
-from velado.data.partition import BoolArray, Int64Array, ValueEntries, group_by_codes
+from velado.data.partition import BoolArray, Int32Array, Int64Array, ValueEntries, group_by_codes
 from velado.data.schema import Schema
 from velado.data.table import Undeclared
 from velado.engines.row_source import Recoding, RowSource
@@ -24,7 +25,7 @@ from velado.release.prepare import check_columns
 from velado.release.recoded import Recoded
 from velado.release.release import settled
 from velado.release.side_doors.door import SideDoor, quoted, refuse_small_door, telling_columns
-from velado.release.sources.source_check import check_source, published_counts, smallest_group
+from velado.release.sources.source_check import check_source, published_groups, smallest_group
 from velado.release.sources.source_gate import Judged, judge
 from velado.release.sources.source_tuples import SourceTuples, read_tuples, refuse_cells
 from velado.settings import describe
@@ -105,7 +106,8 @@ def _refuse_not_yet(schema: Schema) -> None:
 class PlannedRelease:
     """What would be published of a source, decided on its counted tuples; nothing is written yet.
 
-    *recoded* speaks of entries of `prepared.data`; *planned* is what was found on the published texts of those.
+    *recoded* speaks of entries of `prepared.data`; *planned* is what was found on the published texts of those. *shown* are
+    the texts of each visible group, *group* the group of each entry that is published.
 
     >>> import pyarrow as pa
     >>> from velado.engines.duckdb_source import of_arrow
@@ -123,6 +125,7 @@ class PlannedRelease:
     goal: Goal
     seed: int
     shown: pl.DataFrame
+    group: Int32Array
 
     def __repr__(self) -> str:
         return (
@@ -153,12 +156,12 @@ class PlannedRelease:
         kept = self.goal.guarantees == () or self.method.promise == "as in the paper"
         return self.method.promise if kept else "guaranteed"
 
-    @property
+    @cached_property
     def losses(self) -> dict[str, float]:
         """Mean normalized certainty penalty of each quasi-identifier; rows left out count 1."""
         return self._losses(public=False)
 
-    @property
+    @cached_property
     def public_losses(self) -> dict[str, float]:
         """The same as far as the published table itself shows it: domains are the range of the rows that left."""
         return self._losses(public=True)
@@ -166,7 +169,8 @@ class PlannedRelease:
     def _losses(self, public: bool) -> dict[str, float]:
         kept, rows, out = self.recoded.kept, self.prepared.source.rows, dict[str, float]()
         for column, published in zip(self.prepared.data.columns, self.recoded.columns, strict=True):
-            losses = published.losses(column)[kept]
+            losses = published.losses(column)
+            losses = losses if bool(kept.all()) else losses[kept]
             declared = self.prepared.schema.columns[column.name].bounds is not None
             if public and column.points is not None and not declared:
                 seen = column.points[column.codes[kept & (column.codes != column.missing)]]
@@ -192,21 +196,18 @@ class PlannedRelease:
 
         The order of rows is drawn under *key*, from a digest of the *content* too, so that two releases share none.
         """
-        recoded, kept = self.recoded, self.recoded.kept
-        labels, count = group_by_codes(
-            [column.codes[kept] for column in recoded.columns], [len(c.values) for c in recoded.columns]
-        )
-        example = np.zeros(count, dtype=np.int64)
-        example[labels] = np.arange(labels.size)
-        texts = {
-            column.name: column.series(kept).gather(pl.Series(example)).to_arrow()
-            for column in recoded.columns
-            if not self._unchanged(column.name)
-        }
+        kept = self.recoded.kept
+        texts = {}
+        example = _examples(self.group, self.shown.height)
+        for column in self.recoded.columns:
+            if not self._unchanged(column.name):
+                # As a series of its own kind: a mean is a number, not a text.
+                cells = replace(column, codes=column.codes[kept][example])
+                texts[column.name] = cells.series(np.ones(example.size, dtype=bool)).to_arrow()
         tuples = self.prepared.tuples
         entries = tuple(keys[kept] for keys in tuples.entries)
         order = int(key.digest(b"row order of an engine" + content)[:16], 16)
-        return Recoding(tuples.keys, entries, labels, texts, self.columns, order)
+        return Recoding(tuples.keys, entries, self.group, texts, self.columns, order)
 
     def _unchanged(self, name: str) -> bool:
         """Whether every published text of a column is the one its rows had: then its cells leave as they came."""
@@ -218,11 +219,16 @@ class PlannedRelease:
         if bool((spellings[codes] != 1).any()):
             return False
         published = self.recoded.columns[at]
-        pairs = pl.DataFrame(
-            {"code": tuples.data.columns[at].codes[kept], "shown": published.series(kept).cast(pl.String)}
-        ).unique()
-        own = pl.Series([texts[code] for code in pairs["code"].to_list()], dtype=pl.String)
-        return bool(own.eq_missing(pairs["shown"]).all())
+        pairs, count = group_by_codes(
+            [tuples.data.columns[at].codes[kept], published.codes[kept]],
+            [self.prepared.data.columns[at].size, len(published.values)],
+        )
+        example = _examples(pairs, count)
+        own = pl.Series(
+            [texts[code] for code in tuples.data.columns[at].codes[kept][example].tolist()], dtype=pl.String
+        )
+        shown = replace(published, codes=published.codes[kept][example])
+        return bool(own.eq_missing(shown.series(np.ones(count, dtype=bool)).cast(pl.String)).all())
 
     def people_of(self, groups: pl.DataFrame) -> ValueEntries | None:
         """The people behind each of *groups* (published texts), from the second count of tuples and people."""
@@ -237,11 +243,19 @@ class PlannedRelease:
             nulls_equal=True,
             maintain_order="left",
         )
+        of_group = numbered.get_column("at").cast(pl.Int64).fill_null(-1).to_numpy()
         of_entry = np.full(self.recoded.kept.size, -1, dtype=np.int64)
-        of_entry[self.recoded.kept] = numbered.get_column("at").cast(pl.Int64).fill_null(-1).to_numpy()
+        of_entry[self.recoded.kept] = of_group[self.group]
         at = of_entry[people.at]
         there = at >= 0
         return ValueEntries.of(at[there], people.codes[there], people.counts[there], people.size)
+
+
+def _examples(labels: Int32Array, count: int) -> Int64Array:
+    """An entry of each group."""
+    out = np.zeros(count, dtype=np.int64)
+    out[labels] = np.arange(labels.size)
+    return out
 
 
 def plan_release(
@@ -280,7 +294,9 @@ def plan_release(
         recoded, shown, checked = settled(
             data, recoded, goal, lambda tried: _checked(data, tried, goal), rows=rows
         )
-        return PlannedRelease(prepared, recoded, checked, method, goal, seed, shown)
+        return PlannedRelease(
+            prepared, recoded, checked, method, goal, seed, shown, _visible(recoded, recoded.kept)[0]
+        )
 
     try:
         return planned(spare / data.total)
@@ -301,19 +317,43 @@ def _refuse_population(guarantees: Sequence[Guarantee]) -> None:
             )
 
 
+def _visible(recoded: Recoded, kept: BoolArray) -> tuple[Int32Array, int]:
+    """The published combination of each entry that is kept, by the numbers of its texts."""
+    return group_by_codes(
+        [column.codes[kept] for column in recoded.columns], [len(c.values) for c in recoded.columns]
+    )
+
+
 def _checked(data: EncodedTable, recoded: Recoded, goal: Goal) -> tuple[pl.DataFrame, Checked]:
     kept: BoolArray = recoded.kept
-    shown = pl.DataFrame([column.series(kept).cast(pl.String) for column in recoded.columns])
+    groups, count = _visible(recoded, kept)
+    example = _examples(groups, count)
+    shown = pl.DataFrame(
+        [
+            replace(column, codes=column.codes[kept][example])
+            .series(np.ones(count, dtype=bool))
+            .cast(pl.String)
+            for column in recoded.columns
+        ]
+    )
     part = data if bool(kept.all()) else data.subset(np.flatnonzero(kept))
-    return shown, check_published(
+    assert part.counts is not None
+    checked = check_published(
         frame=shown,
         quasi=[column.name for column in recoded.columns],
         guarantees=goal.guarantees,
-        people=part.people,
-        sensitive=part.sensitive,
+        people=None if part.people is None else _regrouped(part.people, groups),
+        sensitive={name: _regrouped(values, groups) for name, values in (part.sensitive or {}).items()},
         shapes=data.shapes,
-        weights=part.counts,
+        weights=np.bincount(groups, part.counts, minlength=count).astype(np.int64),
     )
+    of_entries = checked.partition.of_rows(groups)
+    return shown, replace(checked, partition=replace(of_entries, weights=part.counts))
+
+
+def _regrouped(values: object, groups: Int32Array) -> ValueEntries:
+    assert isinstance(values, ValueEntries)  # as `read_tuples` lists them
+    return values.regrouped(groups)
 
 
 @dataclass(frozen=True, repr=False)
@@ -395,16 +435,15 @@ def check_written(plan: PlannedRelease, written: RowSource) -> SourceRelease:
     'check_written'
     """
     quasi = [column.name for column in plan.recoded.columns]
-    frame, rows = published_counts(written, quasi)
+    groups = published_groups(written, quasi)
+    behind = np.bincount(plan.group, plan.counts[plan.recoded.kept], minlength=plan.shown.height)
     expected = (
-        plan.shown.with_columns(pl.Series("rows", plan.counts[plan.recoded.kept]))
+        plan.shown.with_columns(pl.Series("rows of it", behind.astype(np.int64)))
         .group_by(quasi)
-        .agg(pl.col("rows").sum())
+        .agg(pl.col("rows of it").sum())
         .sort(quasi)
     )
-    same = expected.select(quasi).equals(frame) and bool(
-        np.array_equal(expected.get_column("rows").to_numpy(), rows)
-    )
+    same = expected.equals(groups.frame.with_columns(pl.Series("rows of it", groups.rows)).sort(quasi))
     if not same:
         plan.prepared.source.unchanged()
         raise EngineError(
@@ -412,7 +451,8 @@ def check_written(plan: PlannedRelease, written: RowSource) -> SourceRelease:
             "Its groups, counted anew, differ, so no promise can be made of it and nothing was published.",
             "Run it again when nobody writes to the source; if it stays so, please report it.",
         )
-    checked = check_source(written, plan.prepared.schema, plan.goal.guarantees, people=plan.people_of(frame))
+    people = plan.people_of(groups.frame)
+    checked = check_source(groups, plan.prepared.schema, plan.goal.guarantees, people=people)
     hidden = [c.name for c in plan.prepared.schema.sensitive if c.name not in written.types.names]
     if hidden:
         checked = _with_planned(plan, checked, hidden)

@@ -98,11 +98,17 @@ def coded_column(table: Table, column: Column) -> CodedColumn:
         if table.behind is None
         else table.behind.to_numpy().astype(np.int64)
     )
-    coding = _coding(table, column.name, encoded.codes, encoded.size)
+    coding = coding_of(table, column.name, encoded.codes, encoded.size)
     return CodedColumn(coding, encoded, table.frame.get_column(column.name).cast(pl.String), behind)
 
 
-def _coding(table: Table, name: str, codes: Int32Array, size: int) -> Coding:
+def coding_of(table: Table, name: str, codes: Int32Array, size: int) -> Coding:
+    """How an engine codes a column whose distinct values are the rows of *table*, with these *codes*.
+
+    >>> from velado.testing.examples import small_table
+    >>> coding_of(small_table(sex=("quasi", "categorical", "F _")), "sex", np.array([1, 0], np.int32), 2).blank
+    0
+    """
     series = table.frame.get_column(name)
     null = series.is_null().to_numpy()
     blank = int(codes[null][0]) if null.any() else -1
@@ -197,7 +203,7 @@ def read_tuples(source: RowSource, schema: Schema, progress: Progress = silent) 
         done += 1
     keys = TupleKeys(tuple(one.coding for one in coded))
     progress(done / steps, say("counting distinct tuples"))
-    entries, counts = _entries(used, keys)
+    entries, counts = counted_entries(used, keys)
     codes = keys.unpack(entries)
     columns = tuple(
         replace(one.encoded, codes=own_codes, moved=None) for one, own_codes in zip(coded, codes, strict=True)
@@ -212,7 +218,9 @@ def read_tuples(source: RowSource, schema: Schema, progress: Progress = silent) 
         own += spelling_notes(table)
         value, size = found[column.name]
         shapes |= shape
-        sensitive[column.name] = _listed(used, keys, entries, _coding(table, column.name, value, size))
+        sensitive[column.name] = listed_values(
+            used, keys, entries, coding_of(table, column.name, value, size)
+        )
     people = None
     if person is not None:
         done += 1
@@ -220,7 +228,8 @@ def read_tuples(source: RowSource, schema: Schema, progress: Progress = silent) 
         table = domain_table(used, schema, person)
         _refuse_many(table.rows, MOST_PEOPLE, say("different people"))
         own += spelling_notes(table)
-        people = _listed(used, keys, entries, _coding(table, person.name, *value_codes(table, person)))
+        coding = coding_of(table, person.name, *value_codes(table, person))
+        people = listed_values(used, keys, entries, coding)
     data = EncodedTable(columns, int(counts.size), people, sensitive, shapes, counts=counts)
     return SourceTuples(
         used=used,
@@ -234,7 +243,15 @@ def read_tuples(source: RowSource, schema: Schema, progress: Progress = silent) 
     )
 
 
-def _entries(used: RowSource, keys: TupleKeys) -> tuple[tuple[Int64Array, ...], Int64Array]:
+def counted_entries(used: RowSource, keys: TupleKeys) -> tuple[tuple[Int64Array, ...], Int64Array]:
+    """The keys of the distinct tuples of a source, in order of their codes, and the rows of each.
+
+    >>> import pyarrow as pa
+    >>> from velado.engines.duckdb_source import of_arrow
+    >>> sex = Coding("sex", pa.array(["F", "M"]), np.array([0, 1], np.int32), -1, 2)
+    >>> counted_entries(of_arrow(pa.table({"sex": ["M", "F", "M"]})), TupleKeys((sex,)))
+    ((array([0, 1]),), array([1, 2]))
+    """
     found = cast(pl.DataFrame, pl.from_arrow(used.tuples(keys)))
     _refuse_many(found.height, MOST_TUPLES, say("distinct tuples of quasi-identifiers"))
     found = found.sort(keys.names)  # in order of their codes, whatever order the engine counted in
@@ -244,10 +261,18 @@ def _entries(used: RowSource, keys: TupleKeys) -> tuple[tuple[Int64Array, ...], 
     return tuple(found.get_column(name).to_numpy().astype(np.int64) for name in keys.names), counts
 
 
-def _listed(
+def listed_values(
     used: RowSource, keys: TupleKeys, entries: tuple[Int64Array, ...], beside: Coding
 ) -> ValueEntries:
-    """What the rows behind each entry hold of another column."""
+    """What the rows behind each of *entries* hold of another column.
+
+    >>> import pyarrow as pa
+    >>> from velado.engines.duckdb_source import of_arrow
+    >>> sex = Coding("sex", pa.array(["F", "M"]), np.array([0, 1], np.int32), -1, 2)
+    >>> keys, rows = TupleKeys((sex,)), of_arrow(pa.table({"sex": ["M", "F", "M"]}))
+    >>> listed_values(rows, keys, (np.array([0, 1]),), sex)
+    ValueEntries(2 of 2 codes, rows=3)
+    """
     beside = replace(beside, blank=max(beside.blank, 0))  # a null is no value, also where no row had one
     found = cast(pl.DataFrame, pl.from_arrow(used.tuples(keys, beside)))
     if int(found.get_column(ROWS).sum()) != used.rows:
@@ -258,8 +283,10 @@ def _listed(
         known = pl.DataFrame(dict(zip(keys.names, entries, strict=True))).with_row_index("at")
         joined = found.join(known, on=keys.names, how="left", maintain_order="left")
         at = joined.get_column("at").to_numpy().astype(np.int64)
-    codes = found.get_column(CODE).to_numpy()
-    return ValueEntries.of(at, codes, found.get_column(ROWS).to_numpy().astype(np.int64), beside.size)
+    codes = found.get_column(CODE).to_numpy().astype(np.int32)
+    order = np.argsort(at * beside.size + codes)  # each pair is there once: nothing has to be added up
+    counts = found.get_column(ROWS).to_numpy().astype(np.int64)
+    return ValueEntries(at[order], codes[order], counts[order], beside.size)
 
 
 def _refuse_many(found: int, most: int, what: str) -> None:
