@@ -30,6 +30,7 @@ class InBlocks:
     promise = "guaranteed"
     cost = "O(n log n)"
     source = "tests"
+    takes = "rows"
 
     def __init__(self, k: int, recoder=None) -> None:
         self.k = k

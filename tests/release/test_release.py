@@ -36,6 +36,7 @@ class Given:
     promise: ClassVar[str] = "guaranteed"
     cost: ClassVar[str] = "O(n)"
     source: ClassVar[str] = "test"
+    takes: ClassVar[str] = "rows"
     labels: tuple[int, ...] = ()
 
     def anonymize(self, data, goal, random, progress):

@@ -32,25 +32,13 @@ def compressed(data: EncodedTable) -> tuple[EncodedTable, Int32Array]:
     entry_of_row, count = group_by_codes([c.codes for c in data.columns], [c.size for c in data.columns])
     example = np.zeros(count, dtype=np.int64)
     example[entry_of_row[::-1]] = np.arange(entry_of_row.size - 1, -1, -1)
-
-    def listed(values: CodedValues | ValueEntries) -> ValueEntries:
-        if isinstance(values, ValueEntries):
-            return values.regrouped(entry_of_row)
-        return ValueEntries.of(entry_of_row, values[0], _ones_or(data.counts, entry_of_row), values[1])
-
-    people = data.people
-    if people is not None and not isinstance(people, ValueEntries):
-        people = listed((people, int(people.max(initial=0)) + 1))
-    elif people is not None:
-        people = people.regrouped(entry_of_row)
+    people, values = listed(data, entry_of_row)
     made = EncodedTable(
         # Which rows' numbers were moved onto a bound is a matter of rows, and of measures alone.
         columns=tuple(replace(c, codes=c.codes[example], moved=None) for c in data.columns),
         rows=count,
         people=people,
-        sensitive=None
-        if data.sensitive is None
-        else {name: listed(values) for name, values in data.sensitive.items()},
+        sensitive=None if data.sensitive is None else values,
         shapes=data.shapes,
         population=data.population,
         counts=np.bincount(entry_of_row, data.counts, minlength=count).astype(np.int64),
@@ -58,8 +46,23 @@ def compressed(data: EncodedTable) -> tuple[EncodedTable, Int32Array]:
     return made, entry_of_row
 
 
-def _ones_or(counts: Int64Array | None, entries: IntArray) -> Int64Array:
-    return np.ones(entries.size, dtype=np.int64) if counts is None else counts
+def listed(
+    data: EncodedTable, label_of_entry: IntArray
+) -> tuple[ValueEntries | None, dict[str, ValueEntries]]:
+    """The people and the sensitive values of *data*, listed for the new entries ``label_of_entry``.
+
+    >>> from velado.testing.examples import four_encoded
+    >>> listed(four_encoded(), np.array([0, 1, 0, 1]))[1]["ill"].counts
+    array([2, 2])
+    """
+    people = data.people
+    if people is not None:
+        coded = people if isinstance(people, ValueEntries) else (people, int(people.max(initial=0)) + 1)
+        people = ValueEntries.regrouped(coded, label_of_entry, data.counts)
+    return people, {
+        name: ValueEntries.regrouped(values, label_of_entry, data.counts)
+        for name, values in (data.sensitive or {}).items()
+    }
 
 
 def expanded(data: EncodedTable, most: int = MOST_EXPANDED) -> tuple[EncodedTable, Int64Array]:

@@ -184,6 +184,10 @@ def _summed(groups: IntArray, weights: IntArray, count: int) -> Int64Array:
     return np.bincount(groups, weights=weights, minlength=count).astype(np.int64)
 
 
+CodedValues = tuple[Int32Array, int]
+"""A value code for each row, and how many codes there are."""
+
+
 @dataclass(frozen=True, repr=False)
 class ValueEntries:
     """What the rows behind counted entries hold, sparsely: entry ``at[e]`` has value ``codes[e]`` in ``counts[e]`` rows.
@@ -208,8 +212,8 @@ class ValueEntries:
         return f"ValueEntries({self.at.size} of {self.size} codes, rows={int(self.counts.sum())})"
 
     @classmethod
-    def of(cls, at: IntArray, codes: IntArray, counts: IntArray, size: int) -> ValueEntries:
-        """The list in order, equal (entry, value) pairs added up."""
+    def of(cls, at: IntArray, codes: IntArray, counts: IntArray | None, size: int) -> ValueEntries:
+        """The list in order, equal (entry, value) pairs added up; without *counts* each is one row."""
         found, number = _counted(at.astype(np.int64) * size + codes, None, counts)
         return cls(found // size, (found % size).astype(np.int32), number, size)
 
@@ -230,13 +234,19 @@ class ValueEntries:
         place = first[at] + np.arange(at.size) - (np.cumsum(many) - many)[at]
         return ValueEntries(at, self.codes[place], self.counts[place], self.size)
 
-    def regrouped(self, label_of_entry: IntArray) -> ValueEntries:
-        """The list after entries became new ones: entry e is now entry ``label_of_entry[e]``."""
-        return ValueEntries.of(label_of_entry[self.at], self.codes, self.counts, self.size)
+    @classmethod
+    def regrouped(
+        cls, values: CodedValues | ValueEntries, label_of_entry: IntArray, counts: IntArray | None
+    ) -> ValueEntries:
+        """The list after entries became new ones: entry e, which stands for ``counts[e]`` rows, is now ``label_of_entry[e]``.
 
-
-CodedValues = tuple[Int32Array, int]
-"""A value code for each row, and how many codes there are."""
+        >>> values = np.array([1, 2, 1], dtype=np.int32)
+        >>> ValueEntries.regrouped((values, 3), np.array([0, 0, 1]), None).codes
+        array([1, 2, 1], dtype=int32)
+        """
+        if isinstance(values, ValueEntries):
+            return cls.of(label_of_entry[values.at], values.codes, values.counts, values.size)
+        return cls.of(label_of_entry, values[0], counts, values[1])
 
 
 def _counted(key: Int64Array, space: int | None, counts: IntArray | None) -> tuple[Int64Array, Int64Array]:

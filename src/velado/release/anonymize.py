@@ -9,9 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from velado.data.counted import listed
+from velado.data.encode import EncodedTable
 from velado.data.inspect import inspect
 from velado.data.io import read_table, schema_from
 from velado.data.keys import Key
+from velado.data.partition import IntArray
 from velado.data.schema import Schema
 from velado.data.table import Table, Undeclared
 from velado.errors import GuaranteeNotMet, ParameterError, SuppressionLimitExceeded
@@ -152,12 +155,15 @@ def carry_out(
     # Rows that left for their blanks have used up part of the limit; the method may spend the rest.
     spare = goal.suppressible(table.rows) - (table.rows - data.rows)
     importance = {column.name: column.weight for column in prepared.used.schema.quasi}
-    seen = data.weighted(importance)
+    tuples, entry_of_row = _tuples(prepared, method, goal)
+    seen = tuples.weighted(importance)
 
     def published(share: float) -> Release:
         recoded = method.anonymize(
             seen, replace(goal, suppression=share), seeded(seed, method.name), progress
         )
+        if entry_of_row is not None:
+            recoded = recoded.of_rows(entry_of_row)
         return release(prepared, recoded, goal, method, seed)
 
     try:
@@ -186,6 +192,26 @@ def refuse_few(rows: int, goal: Goal) -> None:
             "The table is smaller than one group.",
             "Lower k (or l), or gather more rows.",
         )
+
+
+_FEW_ROWS = 20_000
+"""Below, the tuples cost more to find than they spare."""
+_SPARED = 0.5
+"""More tuples than this share of the rows are not worth the way back."""
+
+
+def _tuples(prepared: Prepared, method: Method, goal: Goal) -> tuple[EncodedTable, IntArray | None]:
+    """The table as the method is given it: counted tuples, with the tuple of each row, where that is all it needs."""
+    data = prepared.data
+    if method.takes != "tuples" or data.rows < _FEW_ROWS:
+        return data, None
+    tuples, entry_of_row = prepared.tuples
+    if tuples.rows > _SPARED * data.rows:
+        return data, None
+    if not goal.rows_only:
+        people, sensitive = listed(data, entry_of_row)
+        tuples = replace(tuples, people=people, sensitive=sensitive)
+    return tuples, entry_of_row
 
 
 def table_from(source: Any, schema: Schema | str | Path | None, undeclared: Undeclared = "refuse") -> Table:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from velado.data.counted import compressed
 from velado.data.encode import EncodedTable, encode, refuse_unlisted, refuse_wrong_kinds, spelling_notes
 from velado.data.keys import Key, owner_key
-from velado.data.partition import BoolArray
+from velado.data.partition import BoolArray, Int32Array
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError, TableError
@@ -53,6 +55,11 @@ class Prepared:
     key: Key | str | Path | None = None
     keep_order: bool = False
     per: str | None = None
+
+    @cached_property
+    def tuples(self) -> tuple[EncodedTable, Int32Array]:
+        """The distinct tuples of quasi-identifiers with the rows behind each, and the tuple of each row."""
+        return compressed(replace(self.data, people=None, sensitive=None))
 
     @property
     def altered(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from velado.data.table import Undeclared
 from velado.errors import ParameterError
 from velado.release.anonymize import carry_out, table_from
 from velado.release.goal import Goal, Progress, Promise, silent
+from velado.release.methods._method import Takes
 from velado.release.operations._operation import Operation
 from velado.release.prepare import prepare
 from velado.release.recoded import Recoded, as_it_is
@@ -36,6 +37,7 @@ class OperationsAlone:
     name: ClassVar[str] = "operations-alone"
     title: ClassVar[str] = say("Column operations alone")
     promise: ClassVar[Promise] = "measured"
+    takes: ClassVar[Takes] = "tuples"
     cost: ClassVar[str] = "O(n)"
     source: ClassVar[str] = say("elementary techniques")
 

@@ -6,19 +6,23 @@ Run over the registries by our own tests; an author of a new one runs them on th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
 import polars as pl
 
+from velado.data.counted import compressed, expanded
 from velado.data.encode import EncodedTable
-from velado.data.partition import Partition
+from velado.data.partition import IntArray, Partition
 from velado.data.table import Table
+from velado.errors import VeladoError
+from velado.randomness import seeded
 from velado.release.anonymize import anonymize, carry_out
-from velado.release.goal import Promise
+from velado.release.goal import Goal, Promise, silent
 from velado.release.guarantees import Guarantee
-from velado.release.methods._method import Method
-from velado.release.recoded import NoteName
+from velado.release.methods._method import Method, Takes, on_entries
+from velado.release.recoded import Cell, NoteName, Recoded
 from velado.release.release import Release
 from velado.settings import specs
 from velado.settings.declare import is_settings
@@ -31,6 +35,7 @@ def check_declaration(method: type[Method]) -> None:
     >>> check_declaration(Mondrian)
     """
     assert method.promise in get_args(Promise)
+    assert method().takes in get_args(Takes)
     for text in (method.name, method.title, method.cost, method.source):
         assert text, f"{method.__name__} lacks a description"
     assert method.name == method.name.lower() and " " not in method.name
@@ -191,3 +196,53 @@ def check_row_order(table: Table, method: Method, release: Release, order: list[
     check_cover(other)
     assert other.promise == release.promise
     assert np.all([verdict.holds for verdict in other.verdicts])
+
+
+def check_counted(method: Method, data: EncodedTable, goal: Goal) -> None:
+    """Counted tuples give what their rows give: the same cells for every row, and the same verdicts; or the same refusal.
+
+    A method that needs rows is given the tuples' rows, whose order is another: there the same goal is kept.
+
+    >>> from velado.release.guarantees import KAnonymity
+    >>> from velado.release.methods import Mondrian
+    >>> from velado.testing.examples import encoded
+    >>> check_counted(Mondrian(), encoded(age=[20, 30, 20, 30, 40]), Goal((KAnonymity(2),)))
+    """
+    tuples, entry_of_row = compressed(data)
+    found = _tried(method, tuples, goal)
+    expected = _tried(method, data, goal)
+    if isinstance(found, VeladoError) or isinstance(expected, VeladoError):
+        assert type(found) is type(expected) and str(found) == str(expected), (found, expected)
+        return
+    (recoded, entry_of), (by_rows, _) = found, expected
+    if method.takes == "tuples":
+        recoded = recoded.of_rows(entry_of_row)
+        assert _cells(recoded) == _cells(by_rows), "other cells than from rows"
+        assert np.array_equal(recoded.kept, by_rows.kept), "other rows suppressed than from rows"
+        assert recoded.notes == by_rows.notes and recoded.warnings == by_rows.warnings
+        pairs = [(data, recoded), (data, by_rows)]
+    else:
+        rows, of_row = expanded(tuples)
+        assert np.array_equal(of_row, entry_of) and recoded.kept.size == data.rows
+        pairs = [(rows, recoded)]
+        for column, shown in zip(rows.columns, recoded.columns, strict=True):
+            if shown.states_cover:
+                assert not shown.false_cells(replace(column, moved=None), recoded.kept)
+    for table, made in pairs:
+        seen = Partition.by_codes([c.codes for c in made.columns], [len(c.values) for c in made.columns])
+        partition = Partition.of(np.where(made.kept, seen.labels, -1))
+        if method.promise == "guaranteed" and partition.count:
+            assert bool(goal.holds_in(table.group_counts(partition)).all()), "the goal is broken"
+
+
+def _tried(method: Method, data: EncodedTable, goal: Goal) -> tuple[Recoded, IntArray] | VeladoError:
+    try:
+        return on_entries(method, data, goal, seeded(1, method.name), silent)
+    except VeladoError as error:
+        return error
+
+
+def _cells(recoded: Recoded) -> list[list[Cell]]:
+    return [
+        [column.values[code] for code in column.codes[recoded.kept].tolist()] for column in recoded.columns
+    ]

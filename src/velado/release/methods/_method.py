@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, ClassVar, Protocol, runtime_checkable
+from typing import Annotated, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from velado.data.counted import MOST_EXPANDED, expanded
 from velado.data.encode import EncodedTable
-from velado.data.partition import Partition
+from velado.data.partition import Int64Array, Partition
 from velado.errors import GuaranteeNotMet
 from velado.release.goal import Goal, Progress, Promise
 from velado.release.recoded import GROUPS, Recoded
 from velado.release.recoders import RECODERS, recoder_named
 from velado.settings import Setting
 from velado.text import Sentence, say
+
+Takes = Literal["tuples", "rows", "either"]
+"""What a method works on. tuples: it never parts equal rows, so that their tuples with counts are all it needs. rows: it may
+part equal rows. either: it does better with rows, and makes do with tuples."""
 
 
 @runtime_checkable
@@ -29,11 +34,31 @@ class Method(Protocol):
     cost: ClassVar[str]
     source: ClassVar[str]
 
+    @property
+    def takes(self) -> Takes:
+        """What it works on: a table of counted tuples, or rows."""
+        ...
+
     def anonymize(
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
     ) -> Recoded:
         """The table recoded so that the goal should hold; release() checks whether it does."""
         ...
+
+
+def on_entries(
+    method: Method, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
+) -> tuple[Recoded, Int64Array]:
+    """What *method* makes of a table of counted entries, and the entry of each row of the recoding.
+
+    A method that needs rows gets one for each that is counted, as many as `expanded` makes; one that takes either gets
+    them up to that many and the tuples beyond.
+    """
+    if method.takes != "tuples" and (method.takes == "rows" or data.total <= MOST_EXPANDED):
+        data, entry_of_row = expanded(data)
+    else:
+        entry_of_row = np.arange(data.rows)
+    return method.anonymize(data, goal, random, progress), entry_of_row
 
 
 RecoderName = Annotated[
@@ -54,7 +79,7 @@ def published(
     notes: Mapping[str, object] = _NO_NOTES,
 ) -> Recoded:
     """The groups of *partition*, repaired until the goal holds, as the recoder of that name publishes them."""
-    partition = repair(data, partition, goal, progress)
+    partition = repair(data, data.weighed(partition), goal, progress)
     columns = recoder_named(recoder).publish(data, partition)
     return Recoded(columns, partition.kept, partition, {GROUPS: partition.count, **notes})
 

@@ -16,6 +16,7 @@ from velado.data.numbers import number_text
 from velado.data.partition import FloatArray, IntArray, Partition
 from velado.data.taxonomy import Taxonomy
 from velado.release.goal import Goal, Progress, Promise
+from velado.release.methods._method import Takes
 from velado.release.recoded import BINS, Cell, NoteName, PublishedColumn, Recoded, as_it_is, true_codes
 from velado.settings import Setting, settings
 from velado.text import Sentence, say, say_n
@@ -187,7 +188,17 @@ def nested(values: npt.ArrayLike, k: int) -> list[npt.NDArray[np.int64]]:
     >>> [level.tolist() for level in nested(range(1, 11), 5)]
     [[1, 3, 5, 7, 9], [3, 7, 9], [7, 9], [9]]
     """
-    levels = [cut(values, k)]
+    _, counts = np.unique(np.asarray(values, dtype=np.float64), return_counts=True)
+    return nested_counted(counts, k)
+
+
+def nested_counted(counts: IntArray, k: int) -> list[npt.NDArray[np.int64]]:
+    """As `nested`, from how often each distinct value occurs (every count at least 1).
+
+    >>> [level.tolist() for level in nested_counted(np.ones(10, dtype=np.int64), 5)]
+    [[1, 3, 5, 7, 9], [3, 7, 9], [7, 9], [9]]
+    """
+    levels = [cut_counted(counts, k)]
     while levels[-1].size > 1:
         ends = levels[-1]
         levels.append(np.unique(np.append(ends[1::2], ends[-1])))
@@ -232,8 +243,12 @@ class ColumnBins:
         return int(self.means.size)
 
 
-def bin_column(column: EncodedColumn, k: int | None = None) -> ColumnBins:
+def bin_column(
+    column: EncodedColumn, k: int | None = None, counts: npt.NDArray[np.int64] | None = None
+) -> ColumnBins:
     """The *k* separatrix bins of a numeric column (None: as many as its elbow says). O(n + k U log U).
+
+    Its entries stand for *counts* rows each, by default one.
 
     >>> from velado.testing.examples import column
     >>> bin_column(column([20, 22, 60, 61]), 2).of_code.tolist()
@@ -244,18 +259,22 @@ def bin_column(column: EncodedColumn, k: int | None = None) -> ColumnBins:
         chosen = elbow(points) if k is None else k
         return cut_counted(rows, chosen), chosen
 
-    return bins_by(column, separatrices)
+    return bins_by(column, separatrices, counts)
 
 
-def bins_by(column: EncodedColumn, cutter: Cutter) -> ColumnBins:
+def bins_by(
+    column: EncodedColumn, cutter: Cutter, rows_of: npt.NDArray[np.int64] | None = None
+) -> ColumnBins:
     """The bins *cutter* makes: given the distinct numbers and their rows, the last number of each bin. O(n).
+
+    Entries of the column stand for *rows_of* rows each, by default one.
 
     >>> from velado.testing.examples import column
     >>> bins_by(column([20, 22, 60]), lambda points, rows: (np.array([0, 2]), 2)).means.tolist()
     [20.0, 41.0]
     """
     assert column.points is not None
-    counts = np.bincount(column.codes, minlength=column.size)
+    counts = np.bincount(column.codes, rows_of, minlength=column.size).astype(np.int64)
     numbers = counts.copy()
     if column.missing >= 0:
         numbers[column.missing] = 0
@@ -460,6 +479,7 @@ class DAS:
     name: ClassVar[str] = "das"
     title: ClassVar[str] = say("Dynamic anonymization by separatrices")
     promise: ClassVar[Promise] = "measured"
+    takes: ClassVar[Takes] = "tuples"
     cost: ClassVar[str] = say("O(n + k U log U) per numeric column with U distinct values")
     source: ClassVar[str] = (
         "Coelho et al. 2024, A Dynamic Approach to Health Data Anonymization by Separatrices"
@@ -486,7 +506,7 @@ class DAS:
         chosen: dict[str, int] = {}
 
         def recode(column: EncodedColumn) -> PublishedColumn:
-            bins = bin_column(column, self.bins)
+            bins = bin_column(column, self.bins, data.counts)
             chosen[column.name] = bins.chosen
             return as_means(
                 column, bins, mean_cells(column, bins, "truncate" if paper else self.rounding, exact=paper)
@@ -508,6 +528,8 @@ class DAS:
         published = tuple(choose(column, shown) for column, shown in zip(data.columns, recoded, strict=True))
         raw = stayed_raw(data, published)
         warnings = (raw_warning(raw),) if raw else ()
-        partition = Partition.by_codes([p.codes for p in published], [len(p.values) for p in published])
+        partition = Partition.by_codes(
+            [p.codes for p in published], [len(p.values) for p in published], data.counts
+        )
         notes: dict[str, object] = {BINS: chosen, **({_LEVELS: levels} if levels else {})}
         return Recoded(published, np.ones(data.rows, dtype=bool), partition, notes, warnings)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import FloatArray
 from velado.release.goal import Goal, Progress, Promise
+from velado.release.methods._method import Takes
 from velado.release.methods.das import (
     ColumnBins,
     as_means,
@@ -26,7 +27,9 @@ from velado.text import say
 _INTERVALS = NoteName("intervals", say("intervals per column"))
 
 
-def _interval_bins(column: EncodedColumn, k: int, paper: bool) -> ColumnBins:
+def _interval_bins(
+    column: EncodedColumn, k: int, paper: bool, counts: npt.NDArray[np.int64] | None
+) -> ColumnBins:
     def equal_widths(points: FloatArray, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
         low, span = float(points[0]), float(points[-1] - points[0])
         if paper:
@@ -38,7 +41,7 @@ def _interval_bins(column: EncodedColumn, k: int, paper: bool) -> ColumnBins:
         last = np.append(interval[1:] != interval[:-1], True)
         return np.flatnonzero(last), k
 
-    return bins_by(column, equal_widths)
+    return bins_by(column, equal_widths, counts)
 
 
 @settings
@@ -60,6 +63,7 @@ class FixedInterval:
     name: ClassVar[str] = "fixed-interval"
     title: ClassVar[str] = say("Fixed intervals")
     promise: ClassVar[Promise] = "measured"
+    takes: ClassVar[Takes] = "tuples"
     cost: ClassVar[str] = say("O(n) per numeric column")
     source: ClassVar[str] = "Onesimu et al. 2022, as compared with in Coelho et al. 2024"
 
@@ -73,21 +77,21 @@ class FixedInterval:
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
     ) -> Recoded:
         """The table with every numeric quasi-identifier in intervals. Uses no randomness."""
-        columns = numbers_recoded(data, progress, self._recode)
+        columns = numbers_recoded(data, progress, lambda column: self._recode(column, data.counts))
         raw = stayed_raw(data, columns)
         warnings = (raw_warning(raw),) if raw else ()
         return Recoded(columns, np.ones(data.rows, dtype=bool), None, {_INTERVALS: self.bins}, warnings)
 
-    def _recode(self, column: EncodedColumn) -> PublishedColumn:
+    def _recode(self, column: EncodedColumn, counts: npt.NDArray[np.int64] | None) -> PublishedColumn:
         paper = self.profile == "paper"
-        bins = _interval_bins(column, self.bins, paper)
+        bins = _interval_bins(column, self.bins, paper, counts)
         codes = bins.of_code[column.codes]
         if self.publish == "interval" and not paper:
             low, high = column.stated(bins.low, bins.high)
             return PublishedColumn(column.name, codes, tuple(column.label(low, high)), low, high)
         cells = mean_cells(column, bins, "keep", exact=paper)
         if paper:
-            alone = np.bincount(codes, minlength=bins.count) == 1
+            alone = np.bincount(codes, counts, minlength=bins.count) == 1
             cells = tuple(
                 cell + 1 if single and isinstance(cell, float) else cell
                 for cell, single in zip(cells, alone, strict=True)

@@ -12,7 +12,7 @@ from velado.data.encode import EncodedTable
 from velado.data.partition import Partition
 from velado.release.goal import Goal, Progress, Promise, silent
 from velado.release.methods._cover_tables import CoverTables, FloatArray, Int64Array
-from velado.release.methods._method import RecoderName, repair
+from velado.release.methods._method import RecoderName, Takes, repair
 from velado.release.methods._optimizers import OPTIMIZERS, OptimizerName, Search
 from velado.release.methods.mondrian import Mondrian
 from velado.release.recoded import GROUPS, NoteName, Recoded
@@ -153,6 +153,7 @@ class GOK:
     name: ClassVar[str] = "gok"
     title: ClassVar[str] = say("GOK-Privacy (gorilla troops + fuzzy clustering)")
     promise: ClassVar[Promise] = "guaranteed"
+    takes: ClassVar[Takes] = "rows"
     cost: ClassVar[str] = say("O(iterations x troop x n log(n / k) d)")
     source: ClassVar[str] = "GOK-Privacy; optimizer of Abdollahzadeh, Gharehchopogh, Mirjalili 2021"
     optimizer: Annotated[

@@ -20,7 +20,7 @@ from velado.release.methods._cover_tables import (
     fill_costs,
     in_blocks,
 )
-from velado.release.methods._method import BlockRows, RecoderName, published
+from velado.release.methods._method import BlockRows, RecoderName, Takes, published
 from velado.release.methods._one_scan import farthest, labels_of_moves, note_move, one_scan
 from velado.release.methods._row_covers import RowCovers
 from velado.release.recoded import Recoded
@@ -190,6 +190,7 @@ class KMember:
     name: ClassVar[str] = "k-member"
     title: ClassVar[str] = say("k-member clustering")
     promise: ClassVar[Promise] = "guaranteed"
+    takes: ClassVar[Takes] = "rows"
     cost: ClassVar[str] = say("O(n^2 d / k), quadratic; O(n b d / k) in blocks of b rows")
     source: ClassVar[str] = "Byun, Kamra, Bertino, Li 2007"
     block: BlockRows = 50_000
@@ -219,6 +220,7 @@ class NearestNeighbours:
     name: ClassVar[str] = "nearest-neighbours"
     title: ClassVar[str] = say("Nearest-neighbour clustering (CB)")
     promise: ClassVar[Promise] = "guaranteed"
+    takes: ClassVar[Takes] = "rows"
     cost: ClassVar[str] = say("O(n^2 d / k), quadratic; O(n b d / k) in blocks of b rows")
     source: ClassVar[str] = "CB of k-AnonML, Slijepcevic et al. 2021"
     block: BlockRows = 100_000

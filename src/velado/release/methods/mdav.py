@@ -12,7 +12,7 @@ from velado.data.encode import EncodedTable
 from velado.data.partition import Partition
 from velado.release.goal import Goal, Progress, Promise
 from velado.release.methods._cover_tables import in_blocks
-from velado.release.methods._method import BlockRows, RecoderName, published
+from velado.release.methods._method import BlockRows, RecoderName, Takes, published
 from velado.release.recoded import Recoded
 from velado.settings import settings
 from velado.text import say
@@ -161,6 +161,7 @@ class MDAV:
     name: ClassVar[str] = "mdav"
     title: ClassVar[str] = say("MDAV microaggregation")
     promise: ClassVar[Promise] = "guaranteed"
+    takes: ClassVar[Takes] = "rows"
     cost: ClassVar[str] = say("O(n^2 d / k), quadratic; O(n b d / k) in blocks of b rows")
     source: ClassVar[str] = "Domingo-Ferrer, Mateo-Sanz 2002"
     block: BlockRows = 50_000

@@ -13,7 +13,7 @@ from velado.data.partition import BoolArray, IntArray, Partition
 from velado.data.taxonomy import Taxonomy
 from velado.errors import ParameterError
 from velado.release.goal import Goal, Progress, Promise
-from velado.release.methods._method import RecoderName, repair
+from velado.release.methods._method import RecoderName, Takes, repair
 from velado.release.methods._mondrian_kernel import Codes, IntVector, partition_rows
 from velado.release.recoded import GROUPS, NoteName, Recoded
 from velado.release.recoders import recoder_named
@@ -304,6 +304,11 @@ class Mondrian:
     ] = "strict"
     categories: Annotated[Literal["taxonomy", "ordered"], Setting("cut categories into the taxonomy's branches, or at the median leaf")] = "taxonomy"  # fmt: skip
     recoder: RecoderName = "cover"
+
+    @property
+    def takes(self) -> Takes:
+        """Tuples, but for relaxed cuts, which part equal rows."""
+        return "tuples" if self.cut == "strict" else "rows"
 
     def partition(self, data: EncodedTable, goal: Goal, progress: Progress) -> Partition:
         """The groups alone, every one keeping the goal, numbered from left to right in the tree of cuts."""

@@ -11,7 +11,7 @@ from velado.data.encode import EncodedTable
 from velado.data.partition import Partition
 from velado.release.goal import Goal, Progress, Promise
 from velado.release.methods._cover_tables import CoverTables, Int32Array, Tables, fill_costs
-from velado.release.methods._method import RecoderName, published
+from velado.release.methods._method import RecoderName, Takes, published
 from velado.release.recoded import Recoded
 from velado.settings import settings
 from velado.text import say
@@ -133,6 +133,7 @@ class TopDownGreedy:
     name: ClassVar[str] = "top-down-greedy"
     title: ClassVar[str] = say("Top-down greedy")
     promise: ClassVar[Promise] = "guaranteed"
+    takes: ClassVar[Takes] = "rows"
     cost: ClassVar[str] = say("O(n d log n) for balanced splits")
     source: ClassVar[str] = "Xu, Wang, Pei, Wang, Shi, Fu 2006"
     recoder: RecoderName = "cover"

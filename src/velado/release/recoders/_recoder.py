@@ -15,7 +15,7 @@ from velado.release.recoded import Cell, PublishedColumn
 
 @dataclass(frozen=True, repr=False)
 class ViewColumn:
-    """One column as a method saw it: codes per row, and the text or number each code would be published as.
+    """One column as a method saw it: codes per row (entry), and the text or number each code would be published as.
 
     *low* and *high* say which codes of the encoded column each value is true of; low > high where it is true of
     none (a mean that nobody has). A method that generalizes first (GFKMC) publishes its substitutions from the

@@ -51,11 +51,21 @@ def _most_common(
     codes: npt.NDArray[np.integer[Any]], size: int, partition: Partition
 ) -> npt.NDArray[np.int64]:
     """The most frequent code of each group; ties go to the smallest code, so row order does not matter."""
-    counts = ValueCounts.of(partition.labels, partition.count, codes, size)
+    counts = ValueCounts.of_values(partition, (codes, size))
     order = np.lexsort((counts.values, -counts.counts, counts.groups))
     groups = counts.groups[order]
     first = np.concatenate(([True], groups[1:] != groups[:-1]))
     return np.asarray(counts.values[order][first], dtype=np.int64)
+
+
+def _means(
+    values: npt.NDArray[np.float64], codes: npt.NDArray[np.integer[Any]], partition: Partition
+) -> npt.NDArray[np.float64]:
+    """The mean of each group, *values* being the number of each code; added up in the order of codes, not of rows."""
+    counts = ValueCounts.of_values(partition, (codes, values.size))
+    starts = np.searchsorted(counts.groups, np.arange(partition.count))
+    sums = np.add.reduceat(counts.counts * values[counts.values], starts)
+    return np.asarray(sums / partition.sizes, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -81,13 +91,14 @@ class Centroid:
     @staticmethod
     def _medoids(data: EncodedTable, partition: Partition) -> npt.NDArray[np.int64]:
         order, starts = partition.members()
-        sizes = partition.sizes
+        group = partition.labels[order]
         distance = np.zeros(order.size)
         for column in data.columns:
-            place = column.positions[column.codes[order]]
-            mean = np.add.reduceat(place, starts) / sizes
-            distance += np.abs(place - np.repeat(mean, sizes))
-        rank = np.lexsort((order, distance, partition.labels[order]))
+            mean = _means(column.positions, column.codes, partition)
+            distance += np.abs(column.positions[column.codes[order]] - mean[group])
+        # Of records as near as one another the one with the smallest codes, so row order does not matter.
+        record, _ = group_by_codes([c.codes for c in data.columns], [c.size for c in data.columns])
+        rank = np.lexsort((record[order], distance, group))
         return np.asarray(order[rank[starts]], dtype=np.int64)
 
 
@@ -155,7 +166,6 @@ class Mean:
         self, data: EncodedTable, partition: Partition, view: View | None = None
     ) -> tuple[PublishedColumn, ...]:
         """Every member gets the group's average; a group with a blank number is published as a blank."""
-        order, starts = partition.members()
         of_row = partition.codes
         out: list[PublishedColumn] = []
         for column, seen in zip(data.columns, view or plain_view(data), strict=True):
@@ -164,7 +174,7 @@ class Mean:
                 common = _most_common(seen.codes, _size(seen), partition)
                 out += _publish(replace(data, columns=(column,)), partition, (seen,), [common])
                 continue
-            means = np.add.reduceat(column.points[column.codes[order]], starts) / partition.sizes
+            means = _means(column.points, column.codes, partition)
             blank = (high == column.missing) if column.missing >= 0 else np.zeros(means.size, dtype=bool)
             # A decimal comma exists in text only.
             comma = column.decimal != "."

@@ -279,6 +279,7 @@ def plan_release(
     2
     """
     _refuse_population(guarantees)
+    _refuse_rows(method)
     rows, data = prepared.source.rows, prepared.data
     goal = goal_of(prepared.schema, prepared.per, method, k, guarantees, suppression)
     refuse_blanks(prepared.tuples.blank_rows, rows, goal)
@@ -305,6 +306,18 @@ def plan_release(
         if not spare:
             raise
         return planned(0.0)
+
+
+def _refuse_rows(method: Method) -> None:
+    if method.takes == "rows":
+        raise ParameterError(
+            say(
+                "'{method}' parts rows with the same values, and an engine counts them together.",
+                method=method.name,
+            ),
+            "Which of them is in which group could not be told to it.",
+            "Use mondrian (with strict cuts), progressive, full-domain or das, or --engine memory.",
+        )
 
 
 def _refuse_population(guarantees: Sequence[Guarantee]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -12,13 +12,15 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from velado.data.counted import listed
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import (
     BoolArray,
     FloatArray,
     GroupCounts,
     IntArray,
-    ValueCounts,
+    Partition,
+    ValueEntries,
     ValueShape,
     group_by_codes,
 )
@@ -56,9 +58,12 @@ class ColumnLevels:
         return tuple(int(low.size) for low in self.low)
 
 
-def column_levels(column: EncodedColumn, bins: NumericBins) -> ColumnLevels:
+def column_levels(
+    column: EncodedColumn, bins: NumericBins, counts: npt.NDArray[np.int64] | None = None
+) -> ColumnLevels:
     """The levels of *column*: those of its taxonomy, or nested quantile bins of its numbers.
 
+    Its entries stand for *counts* rows each, by default one.
     The coarsest level is always one group. A missing number stays by itself on every level below that.
     """
     if column.tree is not None:
@@ -66,7 +71,7 @@ def column_levels(column: EncodedColumn, bins: NumericBins) -> ColumnLevels:
         nodes = [tree.levels[:, level] for level in range(tree.height + 1)]
         covers = [(tree.first[node], tree.last[node]) for node in nodes]
     else:
-        covers = [_cover_of_bins(ends, column.size) for ends in _numeric_ends(column, bins)]
+        covers = [_cover_of_bins(ends, column.size) for ends in _numeric_ends(column, bins, counts)]
     return _from_covers(column, covers)
 
 
@@ -88,7 +93,9 @@ def _cover_of_bins(ends: IntArray, size: int) -> tuple[IntArray, IntArray]:
     return starts[inside], ends[inside]
 
 
-def _numeric_ends(column: EncodedColumn, bins: NumericBins) -> list[IntArray]:
+def _numeric_ends(
+    column: EncodedColumn, bins: NumericBins, rows: npt.NDArray[np.int64] | None
+) -> list[IntArray]:
     """The last code of each bin, level by level: every value, then bins, unions of two neighbours, all.
 
     "halves" starts from the largest power of two of quantile bins up to half the distinct values (at
@@ -98,7 +105,7 @@ def _numeric_ends(column: EncodedColumn, bins: NumericBins) -> list[IntArray]:
     every = np.arange(values)
     levels: list[IntArray] = [every]
     if values > 2:
-        counts = np.bincount(column.codes[column.codes < values], minlength=values)
+        counts = np.bincount(column.codes, rows, minlength=column.size)[:values].astype(np.int64)
         if bins == "halves":
             wanted = min(1 << (int(values // 2).bit_length() - 1), _FINEST_HALVES)
         else:
@@ -213,14 +220,17 @@ _HEAVY_COMBINATIONS = 64
 
 @dataclass(frozen=True)
 class Tuples:
-    """Distinct tuples, columns x tuples: codes of the quasi-identifiers, then of what the guarantees need.
+    """Distinct tuples, columns x tuples: codes of the quasi-identifiers.
 
-    *weights* says how many rows a tuple stands for, *population* how many people of a wider population.
+    *weights* says how many rows a tuple stands for, *population* how many people of a wider population. *people* and
+    *sensitive* list what the rows behind each tuple hold, where the guarantees ask for it.
     """
 
     codes: npt.NDArray[np.int32]
     weights: npt.NDArray[np.int64]
     population: npt.NDArray[np.int64] | None = None
+    people: ValueEntries | None = None
+    sensitive: Mapping[str, ValueEntries] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -269,29 +279,22 @@ class Lattice:
     def __post_init__(self) -> None:
         data = self.data
         self._rows_only = self.goal.rows_only and self.population is None
-        further: list[tuple[npt.NDArray[np.int32], int]] = []
-        self._sensitive = {} if self._rows_only else dict(data.row_values)
-        self._people = None if self._rows_only else data.row_people
-        further += list(self._sensitive.values())
-        if self._people is not None:
-            further.append((self._people, int(self._people.max()) + 1 if data.rows else 1))
-        identity = [np.arange(size, dtype=np.int32) for _, size in further]
-        # One look-up table for all columns and levels; the further columns have a single level, themselves.
-        tables = [list(levels.group) for levels in self.levels] + [[table] for table in identity]
+        # One look-up table for all columns and levels.
+        tables = [list(levels.group) for levels in self.levels]
         flat = [table for column in tables for table in column]
         starts = np.cumsum([0] + [table.size for table in flat])
         self._lookup = np.concatenate(flat)
-        self._sizes = [list(levels.sizes) for levels in self.levels] + [[size] for _, size in further]
+        self._sizes = [list(levels.sizes) for levels in self.levels]
         self._starts: list[list[int]] = []
         at = 0
         for column in tables:
             self._starts.append([int(starts[at + level]) for level in range(len(column))])
             at += len(column)
-        self.row_tuple, self._finest = self._distinct_rows([codes for codes, _ in further])
+        self.row_tuple, self._finest = self._distinct_rows()
         self._slots = _Slots.for_tuples(self._finest.weights.size)
         self._heavy = self._choose_heavy()
         self._lists: dict[Node, Tuples] = {}
-        self.rows = data.rows
+        self.rows = data.total
 
     @property
     def heights(self) -> Node:
@@ -305,7 +308,8 @@ class Lattice:
 
     def histogram(self, column: int) -> npt.NDArray[np.int64]:
         """How many rows have each code of a column."""
-        return np.bincount(self.data.columns[column].codes, minlength=self.data.columns[column].size)
+        codes, size = self.data.columns[column].codes, self.data.columns[column].size
+        return np.bincount(codes, self.data.counts, minlength=size).astype(np.int64)
 
     def starts(self, node: Node) -> npt.NDArray[np.int64]:
         """Where each column's entries for *node* start in an array laid out column by column, level by level."""
@@ -330,7 +334,7 @@ class Lattice:
         return Counted(node, tuples, labels, rows, good, int(rows[~good].sum()), short)
 
     def kept(self, counted: Counted) -> tuple[BoolArray, npt.NDArray[np.int32]]:
-        """For each row of the table, whether its group holds, and which group it is in."""
+        """For each entry of the table, whether its group holds, and which group it is in."""
         _, labels = self._relabel(counted.node)
         of_row = labels[self.row_tuple]
         return counted.good[of_row], of_row
@@ -350,41 +354,34 @@ class Lattice:
             everyone = np.zeros(rows.size, dtype=np.int64)
             add_by_label(labels, tuples.population, everyone)
             population, unmatched = everyone[present], int(everyone[~present].sum())
-        inside = tuples.weights > 0
-        group = number[labels[inside]]
-        count = int(present.sum())
-        sensitive = {}
-        for at, (name, (_, size)) in enumerate(self._sensitive.items(), start=len(self.levels)):
-            values = tuples.codes[at, inside].astype(np.int64)
-            entries, counts = _weighted(group * size + values, tuples.weights[inside], count * size)
-            totals = self.data.totals[name]
-            sensitive[name] = ValueCounts(
-                entries // size, entries % size, counts, totals, self.shapes.get(name)
-            )
-        people = None
-        if self._people is not None:
-            code = tuples.codes[-1, inside].astype(np.int64)
-            size = self._sizes[-1][0]
-            entries, _ = _weighted(group * size + code, tuples.weights[inside], count * size)
-            people = np.bincount(entries // size, minlength=count).astype(np.int64)
-        counts_of = GroupCounts(rows[present], people, sensitive, population, unmatched)
+        group = np.where(tuples.weights > 0, number[labels], -1).astype(np.int32)
+        counts_of = GroupCounts.of(
+            Partition(group, int(present.sum()), weights=tuples.weights),
+            tuples.people,
+            tuples.sensitive,
+            self.data.totals,
+            self.shapes,
+            population,
+            unmatched,
+        )
         good = np.zeros(rows.size, dtype=bool)
         good[present] = self.goal.holds_in(counts_of)
         return good
 
-    def _distinct_rows(self, further: list[npt.NDArray[np.int32]]) -> tuple[npt.NDArray[np.int32], Tuples]:
-        matrix = np.stack([*(column.codes for column in self.data.columns), *further]).astype(np.int32)
+    def _distinct_rows(self) -> tuple[npt.NDArray[np.int32], Tuples]:
+        matrix = np.stack([column.codes for column in self.data.columns]).astype(np.int32)
         rows = matrix.shape[1]
         if self.population is not None:
-            # People of the population come after the table's rows, with the further columns blank.
-            blank = np.zeros((len(further), self.population.shape[0]), dtype=np.int32)
-            matrix = np.hstack([matrix, np.vstack([self.population.T.astype(np.int32), blank])])
+            # People of the population come after the table's own.
+            matrix = np.hstack([matrix, self.population.T.astype(np.int32)])
         labels, first = self._group(matrix, (0,) * len(self._sizes), _Slots.for_tuples(matrix.shape[1]))
-        weights = np.bincount(labels[:rows], minlength=first.size).astype(np.int64)
+        weights = np.bincount(labels[:rows], self.data.counts, minlength=first.size).astype(np.int64)
         population = None
         if self.population is not None:
             population = np.bincount(labels[rows:], minlength=first.size).astype(np.int64)
-        return labels[:rows], Tuples(np.ascontiguousarray(matrix[:, first]), weights, population)
+        people, sensitive = (None, {}) if self._rows_only else listed(self.data, labels[:rows])
+        codes = np.ascontiguousarray(matrix[:, first])
+        return labels[:rows], Tuples(codes, weights, population, people, sensitive)
 
     def _group(
         self, codes: npt.NDArray[np.int32], node: Node, slots: _Slots
@@ -451,17 +448,15 @@ class Lattice:
             if source.population is not None:
                 population = np.zeros(first.size, dtype=np.int64)
                 add_by_label(labels, source.population, population)
-            self._lists[at] = Tuples(np.ascontiguousarray(source.codes[:, first]), weights, population)
+            people = source.people
+            self._lists[at] = Tuples(
+                codes=np.ascontiguousarray(source.codes[:, first]),
+                weights=weights,
+                population=population,
+                people=None if people is None else ValueEntries.regrouped(people, labels, None),
+                sensitive={
+                    name: ValueEntries.regrouped(values, labels, None)
+                    for name, values in source.sensitive.items()
+                },
+            )
         return self._lists[at]
-
-
-def _weighted(
-    key: npt.NDArray[np.int64], weights: npt.NDArray[np.int64], space: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The distinct keys in order, and the sum of the weights of each."""
-    if space <= max(1 << 16, 8 * key.size):
-        dense = np.bincount(key, weights=weights, minlength=space)
-        found = np.flatnonzero(dense)
-        return found, dense[found].astype(np.int64)
-    found, inverse = np.unique(key, return_inverse=True)
-    return found, np.bincount(inverse, weights=weights).astype(np.int64)

@@ -14,6 +14,7 @@ from velado.data.encode import EncodedTable
 from velado.data.partition import FloatArray, Partition
 from velado.errors import GuaranteeNotMet, ParameterError, SuppressionLimitExceeded
 from velado.release.goal import Goal, Progress, Promise
+from velado.release.methods._method import Takes
 from velado.release.methods.full_domain import _generalization_lattice as kernel
 from velado.release.methods.full_domain._generalization_lattice import (
     Counted,
@@ -420,6 +421,7 @@ class FullDomain:
     name: ClassVar[str] = "full-domain"
     title: ClassVar[str] = say("Full-domain optimal generalization")
     promise: ClassVar[Promise] = "guaranteed"
+    takes: ClassVar[Takes] = "tuples"
     cost: ClassVar[str] = say("distinct tuples x visited nodes")
     source: ClassVar[str] = "El Emam et al. 2009; Kohlmayer et al. 2012; losses as in ARX 3.9"
 
@@ -467,7 +469,7 @@ class FullDomain:
         """The table at the best levels; deterministic, *random* is not drawn from."""
         lattice = Lattice(
             data,
-            tuple(column_levels(column, self.bins) for column in data.columns),
+            tuple(column_levels(column, self.bins, data.counts) for column in data.columns),
             goal,
             data.population,
             dict(data.shapes or {}),
@@ -511,7 +513,7 @@ class FullDomain:
             NoteName("visited", say("combinations looked at")): found.visits,
             NoteName("proven_optimal", say("proven to be the best combination")): found.proven,
         }
-        partition = Partition.of(np.where(kept, group, -1))
+        partition = Partition.of(np.where(kept, group, -1), weights=data.counts)
         return Recoded(tuple(published), kept, partition, notes)
 
     def _weights(self, data: EncodedTable) -> Mapping[str, float]:

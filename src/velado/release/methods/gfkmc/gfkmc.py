@@ -13,7 +13,7 @@ from velado.data.partition import BoolArray, FloatArray, IntArray, Partition, gr
 from velado.data.taxonomy import Taxonomy
 from velado.release.goal import Goal, Progress, Promise, silent
 from velado.release.methods._cover_tables import in_blocks
-from velado.release.methods._method import BlockRows, repair
+from velado.release.methods._method import BlockRows, Takes, repair
 from velado.release.methods.das import ColumnBins, bin_column, mean_cells
 from velado.release.methods.gfkmc._gfkmc_kernels import Int64Array, Trees, cluster_groups, place_groups
 from velado.release.recoded import BINS, NoteName, Recoded, true_codes
@@ -418,6 +418,7 @@ class GFKMC:
     name: ClassVar[str] = "gfkmc"
     title: ClassVar[str] = say("Generalization first k-member clustering")
     promise: ClassVar[Promise] = "guaranteed"
+    takes: ClassVar[Takes] = "rows"
     cost: ClassVar[str] = say(
         "O(n log n + G C d) for G generalized groups below k and C clusters; in blocks of b rows"
     )

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.data.encode import EncodedColumn, EncodedTable
-from velado.data.partition import FloatArray, group_by_codes
-from velado.release.methods.das import bin_of, elbow, nested
+from velado.data.partition import FloatArray, Int64Array, group_by_codes
+from velado.release.methods.das import bin_of, elbow, nested_counted
 
 _FINEST_BINS = 64
 """Numeric columns are cut into about this many bins above their single values, then into unions of two."""
@@ -78,12 +78,12 @@ class CoverLattice:
 
 def lattice(data: EncodedTable) -> CoverLattice:
     """The lattice of *data*: O(n log n) for the tuples, O(values x levels) for the look-up tables."""
-    return _over(data, [_levels(column) for column in data.columns])
+    return _over(data, [_levels(column, data.counts) for column in data.columns])
 
 
 def bound_lattice(data: EncodedTable) -> CoverLattice:
     """A lattice in which every group has a box that costs no more than its cover: for lower bounds only."""
-    return _over(data, [_windows(c) if c.is_numeric else _levels(c) for c in data.columns])
+    return _over(data, [_windows(c) if c.is_numeric else _levels(c, data.counts) for c in data.columns])
 
 
 def _over(data: EncodedTable, tables: list[Levels]) -> CoverLattice:
@@ -98,7 +98,7 @@ def _over(data: EncodedTable, tables: list[Levels]) -> CoverLattice:
     codes = np.empty((len(columns), count), dtype=np.int32)
     for at, column in enumerate(columns):
         codes[at] = column.codes[one_row]
-    weight = np.bincount(labels, minlength=count).astype(np.int64)
+    weight = np.bincount(labels, data.counts, minlength=count).astype(np.int64)
     return CoverLattice(_space(codes, weight, columns, [tables[c] for c in order]), labels)
 
 
@@ -167,13 +167,13 @@ def _pair_losses(column: EncodedColumn) -> FloatArray:
     return column.loss(low, high)
 
 
-def _levels(column: EncodedColumn) -> Levels:
+def _levels(column: EncodedColumn, counts: Int64Array | None) -> Levels:
     """Node and cost of each code at each level, from the value itself to everything."""
     if column.tree is not None:
         matrix = column.tree.levels
         raw = [matrix[:, level] for level in range(matrix.shape[1])]
     else:
-        raw = _numeric_levels(column)
+        raw = _numeric_levels(column, counts)
     nodes: list[npt.NDArray[np.int32]] = []
     costs: list[FloatArray] = []
     for level in raw:
@@ -187,21 +187,22 @@ def _levels(column: EncodedColumn) -> Levels:
     return nodes, costs
 
 
-def _numeric_levels(column: EncodedColumn) -> list[npt.NDArray[np.int32]]:
+def _numeric_levels(column: EncodedColumn, counts: Int64Array | None) -> list[npt.NDArray[np.int32]]:
     """Single values, then DAS's bins: its elbow times a power of two at the finest, unions of two above.
 
     The code of a missing value is alone at every level but the last.
     """
     assert column.points is not None
-    known = column.codes[column.codes != column.missing] if column.missing >= 0 else column.codes
     points = column.points[: column.missing] if column.missing >= 0 else column.points
     size = column.size
     out = [np.arange(size, dtype=np.int32)]
-    if points.size > 2 and known.size:
+    rows = np.bincount(column.codes, counts, minlength=size)[: points.size].astype(np.int64)
+    rows = rows[rows > 0]
+    if points.size > 2 and rows.size:
         bins = elbow(points)
         while 2 * bins <= min(_FINEST_BINS, points.size // 2):
             bins *= 2
-        for ends in nested(column.points[known], bins):
+        for ends in nested_counted(rows, bins):
             if ends.size == 1:
                 break
             level = np.full(size, size - 1, dtype=np.int32)

@@ -177,7 +177,7 @@ class _Visit:
         data = self.data
         rows_of, row_start, row_count = self._rows
         out = np.zeros(boxes, dtype=np.bool_)
-        weight = row_count[members]
+        weight = self.lattice.space.weight[members]
         enough = np.bincount(box, weights=weight, minlength=boxes) >= self.least
         members, box = members[enough[box]], box[enough[box]]
         if not members.size:
@@ -188,8 +188,8 @@ class _Visit:
         for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
             rows, entry = _gathered(rows_of, row_start[members[begin:end]], row_count[members[begin:end]])
             mine = box[begin:end][entry]
-            partition = Partition.of(mine)
             part = data.subset(rows)
+            partition = Partition.of(mine, weights=part.counts)
             population = None
             if data.population is not None:
                 covers = [partition.least_and_greatest(column.codes) for column in part.columns]
@@ -202,10 +202,10 @@ class _Visit:
 
     @cached_property
     def _rows(self) -> tuple[Longs, Longs, Longs]:
-        """Rows sorted by tuple, where each tuple's rows start, and how many there are."""
+        """Rows (entries) sorted by tuple, where each tuple's start, and how many there are."""
         partition = Partition(self.lattice.tuple_of_row, self.lattice.tuples)
         rows, starts = partition.members()
-        return rows, starts, partition.sizes
+        return rows, starts, partition.entries
 
 
 def _gathered(values: IntArray, starts: Longs, sizes: Longs) -> tuple[IntArray, Longs]:

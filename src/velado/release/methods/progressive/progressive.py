@@ -10,7 +10,7 @@ from velado.data.encode import EncodedTable
 from velado.data.partition import IntArray, Partition
 from velado.randomness import seeded
 from velado.release.goal import Goal, Progress, Promise, silent, within
-from velado.release.methods._method import RecoderName, published
+from velado.release.methods._method import RecoderName, Takes, published
 from velado.release.methods._row_covers import RowCovers
 from velado.release.methods.progressive._annealing import Schedule, annealed, world_of
 from velado.release.methods.progressive._cover_lattice import CoverLattice, lattice
@@ -18,6 +18,7 @@ from velado.release.methods.progressive._neighbourhood_search import search, sta
 from velado.release.methods.progressive._peel import BoxList
 from velado.release.methods.progressive._progressive_kernel import Floats, covers, scratch_for
 from velado.release.methods.progressive._starts import Start, best_start, grouping_cost
+from velado.release.methods.progressive._whole_tuples import whole_tuples_start
 from velado.release.recoded import NoteName, Recoded
 from velado.settings import Setting, settings
 from velado.text import say
@@ -130,6 +131,7 @@ class Progressive:
     name: ClassVar[str] = "progressive"
     title: ClassVar[str] = say("Progressive generalization")
     promise: ClassVar[Promise] = "guaranteed"
+    takes: ClassVar[Takes] = "either"
     cost: ClassVar[str] = say("O(n log n) plus a counted number of search rounds")
     source: ClassVar[str] = "velado; boxes chosen per record, then annealing along a neighbour graph"
 
@@ -143,6 +145,8 @@ class Progressive:
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
     ) -> Recoded:
         """The table in groups in which the goal holds, each published by the recoder."""
+        if data.counts is not None:
+            return self._of_tuples(data, goal, progress)
         seed = int(random.integers(1 << 31))
         rows = RowCovers.of(data)
         begun = self._start(data, rows, goal, seed, within(progress, 0.0, 0.3))
@@ -166,9 +170,26 @@ class Progressive:
         progress(1.0, "done")
         return made
 
+    def _of_tuples(self, data: EncodedTable, goal: Goal, progress: Progress) -> Recoded:
+        """The start alone, in whole tuples: the search parts equal rows, which a table of counts cannot tell apart."""
+        lines = any(column.is_numeric for column in data.columns)
+        begun = whole_tuples_start(data, goal, self._work(data, lines), within(progress, 0.0, 0.95))
+        notes: dict[str, object] = {
+            NoteName("start", say("start of the search")): begun.name,
+            NoteName("start_loss", say("loss of the start"), share=True): begun.cost
+            / max(data.total * len(data.columns), 1),
+            NoteName("search", say("search for better groups")): say(
+                "left out, since rows with the same values are counted together"
+            ),
+        }
+        labels = Partition.of(begun.labels)
+        return published(data, labels, goal, self.recoder, within(progress, 0.95, 1.0), notes)
+
+    def _work(self, data: EncodedTable, lines: bool) -> int:
+        return self.work or min(max(20_000_000, (1500 if lines else 3000) * data.total), 300_000_000)
+
     def _start(self, data: EncodedTable, rows: RowCovers, goal: Goal, seed: int, progress: Progress) -> Start:
-        each = 1500 if rows.measure.lines else 3000
-        work = self.work or min(max(20_000_000, each * data.rows), 300_000_000)
+        work = self._work(data, bool(rows.measure.lines))
         few = 4_000 if self.effort == "fast" else data.rows
         return best_start(data, rows, goal, work, few, seed, progress)
 
