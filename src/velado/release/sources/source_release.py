@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
+from velado.data.counted import listed
 from velado.data.encoded import EncodedTable
 from velado.data.keys import Key
 from velado.data.partition import BoolArray, Int32Array, Int64Array, ValueEntries, group_by_codes
@@ -351,22 +352,18 @@ def _checked(data: EncodedTable, recoded: Recoded, goal: Goal) -> tuple[pl.DataF
     )
     part = data if bool(kept.all()) else data.subset(np.flatnonzero(kept))
     assert part.counts is not None
+    people, values = listed(part, groups)
     checked = check_published(
         frame=shown,
         quasi=[column.name for column in recoded.columns],
         guarantees=goal.guarantees,
-        people=None if part.people is None else _regrouped(part.people, groups),
-        sensitive={name: _regrouped(values, groups) for name, values in (part.sensitive or {}).items()},
+        people=people,
+        sensitive=values,
         shapes=data.shapes,
         weights=np.bincount(groups, part.counts, minlength=count).astype(np.int64),
     )
     of_entries = checked.partition.of_rows(groups)
     return shown, replace(checked, partition=replace(of_entries, weights=part.counts))
-
-
-def _regrouped(values: object, groups: Int32Array) -> ValueEntries:
-    assert isinstance(values, ValueEntries)  # as `read_tuples` lists them
-    return values.regrouped(groups)
 
 
 @dataclass(frozen=True, repr=False)
