@@ -44,6 +44,15 @@ def count_formulas(frame: pl.DataFrame) -> int:
     return int(cells) + len(escaped_names(frame.columns))
 
 
+def formula_cells(texts: pl.Series) -> pl.Series:
+    """For each text whether a spreadsheet program would run it as a formula.
+
+    >>> formula_cells(pl.Series(["=1+1", "-5", None])).to_list()
+    [True, False, False]
+    """
+    return texts.alias("t").to_frame().select(_risky(pl.col("t")).fill_null(False)).to_series()
+
+
 def refuse_formulas(frame: pl.DataFrame) -> None:
     """Nothing, if no header and no text cell begins like a formula; else an error with their number.
 

@@ -198,7 +198,7 @@ def _spellings(table: Table, column: Column, blanks: bool) -> Spellings:
         none = normal.is_in(_no_values(table, column, column.case))
     if not none.any() and normal.n_unique() == len(texts):
         return plain
-    often = rows.value_counts(name="n").rename({rows.name: "text"})
+    often = _often(rows, table.behind)
     chosen = (
         pl.DataFrame({"text": texts, "normal": normal, "none": none})
         .join(often, on="text", how="left")
@@ -213,6 +213,12 @@ def _spellings(table: Table, column: Column, blanks: bool) -> Spellings:
         found = normal.replace_strict(chosen["normal"], numbers, default=0, return_dtype=pl.Int32)
         codes = np.where(none.to_numpy(), 0, found.to_numpy()).astype(np.int32)
     return Spellings(texts, codes, chosen["text"])
+
+
+def _often(rows: pl.Series, behind: pl.Series | None) -> pl.DataFrame:
+    if behind is None:
+        return rows.value_counts(name="n").rename({rows.name: "text"})
+    return pl.DataFrame({"text": rows, "n": behind}).group_by("text").sum()
 
 
 def value_codes(table: Table, column: Column) -> tuple[Int32Array, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import hashlib
 import io
 import json
 import os
@@ -18,6 +19,7 @@ import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import polars as pl
@@ -31,7 +33,7 @@ from velado.text import say
 PRIVATE = "private"
 """The sub-folder that only its owner may read."""
 
-_LOCK, _NEW, _OLD = "lock", "new", "old"  # all that a staging folder ever holds
+_LOCK, _NEW, _OLD, _SCRATCH = "lock", "new", "old", "scratch"  # all that a staging folder ever holds
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # <fcntl.h>, <linux/fs.h>
 
 
@@ -62,22 +64,59 @@ def _stage(target: Path) -> tuple[Path, int]:
         os.close(handle)  # swept between the two
 
 
-def _fill(staging: Path, files: Mapping[str, bytes]) -> Path:
-    """The folder in *staging* that holds all *files*, on the disk and not only in the system's memory.
+@dataclass(frozen=True)
+class StagedFolder:
+    """A folder that is being filled in a private place, and that stands under its name only when it is whole.
 
-    A name may have one sub-folder. What stands in `private` is its owner's from the first moment (folder 0700,
-    files 0600, whatever the umask); the rest is 0755 and 0644, or less where the umask says so.
+    >>> StagedFolder(Path("place")).new.name
+    'new'
     """
-    new = staging / _NEW
-    new.mkdir(0o755)
-    folders = sorted({PurePosixPath(name).parts[0] for name in files if "/" in name})
-    for name in folders:
-        _make_folder(new / name, private=name == PRIVATE)
-    for name, data in files.items():
-        _make_file(new / name, data, private=PurePosixPath(name).parts[0] == PRIVATE and "/" in name)
-    for folder in (*(new / name for name in folders), new):
-        _sync_folder(folder)
-    return new
+
+    place: Path
+
+    @property
+    def new(self) -> Path:
+        """What will stand under the folder's name."""
+        return self.place / _NEW
+
+    @property
+    def scratch(self) -> Path:
+        """A private folder for what a run writes on its way; gone with the staging place."""
+        folder = self.place / _SCRATCH
+        folder.mkdir(0o700, exist_ok=True)
+        return folder
+
+    def file(self, name: str) -> Path:
+        """Where a file of that name, of a sub-folder that may leave, is to be written by somebody else."""
+        _refuse_names([name])
+        self._folders([name])
+        return self.new / name
+
+    def put(self, files: Mapping[str, bytes]) -> None:
+        """All *files* are in the folder, on the disk and not only in the system's memory.
+
+        A name may have one sub-folder. What stands in `private` is its owner's from the first moment (folder 0700,
+        files 0600, whatever the umask); the rest is 0755 and 0644, or less where the umask says so.
+        """
+        self._folders(files)
+        for name, data in files.items():
+            _make_file(self.new / name, data, private=PurePosixPath(name).parts[0] == PRIVATE and "/" in name)
+
+    def settle(self) -> Path:
+        """The folder, with all it holds brought to the disk."""
+        folders = [entry for entry in self.new.iterdir() if entry.is_dir()]
+        for folder in folders:
+            for path in folder.iterdir():
+                _sync_file(path)
+        for folder in (*folders, self.new):
+            _sync_folder(folder)
+        return self.new
+
+    def _folders(self, names: Iterable[str]) -> None:
+        self.new.mkdir(0o755, exist_ok=True)
+        for name in sorted({PurePosixPath(name).parts[0] for name in names if "/" in name}):
+            if not (self.new / name).is_dir():
+                _make_folder(self.new / name, private=name == PRIVATE)
 
 
 def _make_folder(folder: Path, private: bool) -> None:
@@ -129,6 +168,14 @@ def _write_through(handle: int, data: bytes) -> None:
     while rest:  # the system may take less than it is offered
         rest = rest[os.write(handle, rest) :]
     os.fsync(handle)
+
+
+def _sync_file(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _sync_folder(folder: Path) -> None:
@@ -201,7 +248,7 @@ def _sweep_one(place: Path, target: Path) -> None:
         return
     if stat.S_ISREG(status.st_mode):
         handle = os.open(place, os.O_RDWR | os.O_NOFOLLOW)
-    elif stat.S_ISDIR(status.st_mode) and set(os.listdir(place)) <= {_LOCK, _NEW, _OLD}:
+    elif stat.S_ISDIR(status.st_mode) and set(os.listdir(place)) <= {_LOCK, _NEW, _OLD, _SCRATCH}:
         # A run killed before it made its lock has left a folder without one.
         handle = os.open(place / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     else:
@@ -288,6 +335,18 @@ def parquet_bytes(frame: pl.DataFrame) -> bytes:
     return buffer.getvalue()
 
 
+def file_digest(path: Path) -> str:
+    """The SHA-256 of a file's bytes, read piece by piece.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "t").write_bytes(b"")
+    ...     file_digest(Path(folder, "t"))[:8]
+    'e3b0c442'
+    """
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def reason_of(error: OSError | ValueError) -> str:
     """What the system says of a fault with a file; a name that cannot exist at all is a ValueError.
 
@@ -313,16 +372,35 @@ def write_folder(
     >>> write_folder(Path(folder.name) / "out", {"release/table.csv": b"age"}).name, folder.cleanup()
     ('out', None)
     """
+    with staged_folder(folder, force, reads) as staged:
+        _refuse_names(files)
+        staged.put(files)
+    return Path(os.path.abspath(folder))
+
+
+@contextmanager
+def staged_folder(folder: Path, force: bool = False, reads: Iterable[Path] = ()) -> Iterator[StagedFolder]:
+    """What is put into the staged folder stands in *folder* as a whole afterwards; after an error nothing does.
+
+    The rules are those of `write_folder`.
+
+    >>> with tempfile.TemporaryDirectory() as home:
+    ...     with staged_folder(Path(home) / "out") as staged:
+    ...         _ = staged.file("release/table.csv").write_bytes(b"age")
+    ...     (Path(home) / "out" / "release" / "table.csv").read_bytes()
+    b'age'
+    """
     folder = Path(os.path.abspath(folder))
     reads = list(reads)
-    _refuse_names(files)
     target = Path(os.path.realpath(folder))
     _sweep(target)
     refuse_folder(folder, force, reads)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _staging_folder(target) as staging:
-            new = _fill(staging, files)
+        with _staging_folder(target) as place:
+            staged = StagedFolder(place)
+            yield staged
+            new = staged.settle()
             refuse_folder(folder, force, reads)  # writing took time, and somebody may have put a file there
             _put_in_place(new, target, replace=force)
             _settle(target)
@@ -336,7 +414,6 @@ def write_folder(
             "Nothing was written.",
             "Check the path, the permissions and the space left.",
         ) from None
-    return folder
 
 
 def _refuse_names(names: Iterable[str]) -> None:

@@ -37,7 +37,8 @@ class Table:
     *fingerprint* is the SHA-256 of the bytes it came from, for the owner alone: whoever has it can test guesses of
     them. *source* is a name for messages; *encoding* what a text file was found or declared to be in. *dropped* are
     the columns that `undeclared="drop"` left out, and the levels of a pandas index that the schema does not declare: they
-    are never published, but may still tell who is a person. *came* is the kind of frame the table was.
+    are never published, but may still tell who is a person. *came* is the kind of frame the table was. *behind* says
+    how many rows of the source each row stands for, where it is one of distinct values; None: each for itself.
 
     >>> frame = pl.DataFrame({"age": ["31", "NA"]})
     >>> table = Table.of(frame, Schema({"age": Column("age", "quasi", "numeric")}, missing_values=("NA",)))
@@ -53,6 +54,7 @@ class Table:
     encoding: str = "utf-8"
     dropped: pl.DataFrame | None = None
     came: CameAs = field(default_factory=CameAs)
+    behind: pl.Series | None = None
     # What was worked out of the cells once (spellings); a table with other cells or another schema begins anew.
     _known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 

@@ -112,11 +112,28 @@ def goal_for(
     >>> goal_for(prepare(table(age=[20, 21])), method_from("mondrian"), k=2)
     Goal(guarantees=(KAnonymity(k=2, unit='row'),), suppression=0.0)
     """
+    return goal_of(prepared.table.schema, prepared.per, method, k, guarantees, suppression)
+
+
+def goal_of(
+    schema: Schema,
+    per: str | None,
+    method: Method,
+    k: int | None = None,
+    guarantees: Sequence[Guarantee] = (),
+    suppression: float = 0.0,
+) -> Goal:
+    """What is promised of a table with that schema: *k*, or its default, counted in rows or people, and *guarantees*.
+
+    >>> from velado.testing.examples import table
+    >>> goal_of(table(age=[20, 21]).schema, None, method_from("mondrian"), k=2).k
+    2
+    """
     k = default_k(method.promise, guarantees) if k is None else k
-    unit = prepared.per or ("row" if prepared.table.schema.person is None else "person")
+    unit = per or ("row" if schema.person is None else "person")
     if k is None:
         return Goal(tuple(guarantees), suppression)
-    if unit == "person" and prepared.table.schema.person is None:
+    if unit == "person" and schema.person is None:
         raise ParameterError(
             "k per person was asked for, but the schema names no person column.",
             "Which rows belong to one person is not known.",
@@ -145,18 +162,8 @@ def carry_out(
     """
     seed = run_settings(seed=seed).seed
     table, data = prepared.table, prepared.data
-    _refuse_blanks(prepared, goal)
-    if data.rows < goal.least_rows:
-        raise ParameterError(
-            say_n(
-                "A group of {least_rows:,} cannot be made from {n:,} row.",
-                "A group of {least_rows:,} cannot be made from {n:,} rows.",
-                data.rows,
-                least_rows=goal.least_rows,
-            ),
-            "The table is smaller than one group.",
-            "Lower k (or l), or gather more rows.",
-        )
+    refuse_blanks(int((~prepared.present).sum()), table.rows, goal)
+    refuse_few(data.total, goal)
     if improve is not None:
         refuse_unimprovable(method, goal)
     progress(0.0, method.title)
@@ -184,6 +191,24 @@ def carry_out(
         if not spare:
             raise
         return published(0.0)
+
+
+def refuse_few(rows: int, goal: Goal) -> None:
+    """Nothing, if *rows* rows may make one group; else an error.
+
+    >>> refuse_few(2, Goal((KAnonymity(2),)))
+    """
+    if rows < goal.least_rows:
+        raise ParameterError(
+            say_n(
+                "A group of {least_rows:,} cannot be made from {n:,} row.",
+                "A group of {least_rows:,} cannot be made from {n:,} rows.",
+                rows,
+                least_rows=goal.least_rows,
+            ),
+            "The table is smaller than one group.",
+            "Lower k (or l), or gather more rows.",
+        )
 
 
 _FEW_ROWS = 20_000
@@ -230,21 +255,24 @@ def method_from(method: Method | type[Method] | str) -> Method:
     return chosen
 
 
-def _refuse_blanks(prepared: Prepared, goal: Goal) -> None:
-    table = prepared.table
-    dropped, limit = int((~prepared.present).sum()), goal.suppressible(table.rows)
+def refuse_blanks(dropped: int, rows: int, goal: Goal) -> None:
+    """Nothing, if so many of *rows* rows may leave for their blanks; else an error.
+
+    >>> refuse_blanks(0, 10, Goal((KAnonymity(2),)))
+    """
+    limit = goal.suppressible(rows)
     if dropped > limit:
         raise SuppressionLimitExceeded(
             say(
                 "{dropped} of {rows} rows are blank in a quasi-identifier and would be suppressed; the "
                 "limit is {limit}.",
                 dropped=dropped,
-                rows=table.rows,
+                rows=rows,
                 limit=limit,
             ),
             'The schema says missing = "suppress".',
             say(
                 'Allow --suppression {share:g}, or set missing = "value".',
-                share=np.ceil(1000 * dropped / table.rows) / 1000,
+                share=np.ceil(1000 * dropped / rows) / 1000,
             ),
         )

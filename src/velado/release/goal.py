@@ -11,7 +11,15 @@ import numpy.typing as npt
 import polars as pl
 
 from velado.data.encode import EncodedTable, VisibleTexts
-from velado.data.partition import BoolArray, GroupCounts, IntArray, Partition, ValueShape
+from velado.data.partition import (
+    BoolArray,
+    CodedValues,
+    GroupCounts,
+    IntArray,
+    Partition,
+    ValueEntries,
+    ValueShape,
+)
 from velado.release.guarantees._guarantee import Guarantee, Verdict
 from velado.release.guarantees.k_anonymity import KAnonymity
 from velado.release.run_settings import run_settings
@@ -170,24 +178,26 @@ def check_published(
     frame: pl.DataFrame,
     quasi: Sequence[str],
     guarantees: Sequence[Guarantee],
-    people: IntArray | None = None,
-    sensitive: dict[str, tuple[npt.NDArray[np.int32], int]] | None = None,
+    people: IntArray | ValueEntries | None = None,
+    sensitive: Mapping[str, CodedValues | ValueEntries] | None = None,
     totals: dict[str, npt.NDArray[np.int64]] | None = None,
     shapes: Mapping[str, ValueShape] | None = None,
     matching: Matching | None = None,
     wildcards: bool = True,
+    weights: npt.NDArray[np.int64] | None = None,
 ) -> Checked:
     """Regroup *frame* by the visible values of *quasi* and check every guarantee on the counts.
 
     Nothing a method said is trusted. *people* and *sensitive* are codes per row of *frame*; *totals* the
     counts of the sensitive values in the whole table; *shapes* how those values lie to one another; *matching*
-    counts the people of a population that each visible group could be.
+    counts the people of a population that each visible group could be. With *weights* each row of *frame* stands for so
+    many, and people and sensitive values are listed for each (`ValueEntries`).
 
     >>> found = check_published(pl.DataFrame({"age": ["20", "20", "*"]}), ["age"], [KAnonymity(2)])
     >>> found.counts.rows.tolist(), found.verdicts[0].achieved, [one.smallest for one in found.readings]
     ([1, 2], 1, [1, 3])
     """
-    seen = VisibleTexts.of(frame, quasi)
+    seen = VisibleTexts.of(frame, quasi, weights)
     partition = seen.groups
     population, unmatched = (None, 0) if matching is None else matching(partition)
     counts = GroupCounts.of(partition, people, sensitive, totals, shapes, population, unmatched)
@@ -196,8 +206,9 @@ def check_published(
     if wildcards and partition.count:
         own = partition.sizes
         wild = seen.wildcard_sizes() if quasi else own
+        of_rows = None if weights is None or not quasi else weights
         readings = (
-            Reading("a blank is a value of its own", int(own.min()), float(frame.height / partition.count)),
-            Reading("a blank matches anything", int(wild.min()), float(wild.mean())),
+            Reading("a blank is a value of its own", int(own.min()), float(own.sum() / partition.count)),
+            Reading("a blank matches anything", int(wild.min()), float(np.average(wild, weights=of_rows))),
         )
     return Checked(partition, counts, verdicts, readings, seen)

@@ -101,7 +101,7 @@ def prepare(
     """
     asked = run_settings(per=per, keep_order=keep_order)
     per, keep_order = asked.per, asked.keep_order
-    _check_roles(table.schema)
+    check_roles(table.schema)
     refuse_unlisted(table)
     refuse_wrong_kinds(table)
     decide_person(table, per)
@@ -121,7 +121,7 @@ def prepare(
     everyone = None if population is None else population_table(population, used.schema)
     _refuse_emptied(used, changed)
     data = encode(used, everyone)
-    warnings = _check_columns(data, used.schema, changed)
+    warnings = check_columns(data, used.schema, changed)
     if keep_order:
         warnings = (*warnings, _order_kept(data))
     return Prepared(
@@ -215,7 +215,12 @@ def _order_kept(data: EncodedTable) -> str:
     )
 
 
-def _check_roles(schema: Schema) -> None:
+def check_roles(schema: Schema) -> None:
+    """Nothing, if there is a quasi-identifier to publish; else the error says what one is.
+
+    >>> from velado.testing.examples import table
+    >>> check_roles(table(age=[20, 30]).schema)
+    """
     if not schema.quasi:
         raise SchemaError(
             "The schema names no published quasi-identifier.",
@@ -272,7 +277,13 @@ def _refuse_emptied(used: Table, changed: Sequence[str]) -> None:
             )
 
 
-def _check_columns(data: EncodedTable, schema: Schema, changed: Sequence[str]) -> tuple[str, ...]:
+def check_columns(data: EncodedTable, schema: Schema, changed: Sequence[str] = ()) -> tuple[str, ...]:
+    """What is to be said of quasi-identifiers that are constant or were moved onto a bound; or an error.
+
+    >>> from velado.testing.examples import encoded, table
+    >>> check_columns(encoded(age=[20, 30]), table(age=[20, 30]).schema)
+    ()
+    """
     warnings: list[str] = []
     for column in data.columns:
         if bool((column.codes == column.codes[0]).all()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -295,45 +295,15 @@ def release(
     >>> release(made.prepared, made.recoded, made.goal, made.method, seed=0).verdicts == made.verdicts
     True
     """
-    table = prepared.table
-    refuse_unrounded(prepared.data.columns, recoded)
-    limit = goal.suppressible(table.rows)
     whole = prepared.data.population is None  # where it is known, ends may be anybody's of the population
-    recoded = of_kept_rows(prepared.data.columns, recoded) if whole else recoded
-    frame, checked = _check(prepared, recoded, goal, readings)
-    if not checked.holds:
-        good = goal.holds_in(checked.counts)
-        failing = ~good[checked.partition.labels]
-        kept = recoded.kept.copy()
-        kept[np.flatnonzero(recoded.kept)[failing]] = False
-        needed = table.rows - int(kept.sum())
-        if needed > limit or not kept.any():
-            _raise_broken(checked, needed, goal.suppression, table.rows, bool(kept.any()))
-        refuse_means_of_suppressed(recoded, kept)
-        recoded = replace(recoded, kept=kept)
-        recoded = of_kept_rows(prepared.data.columns, recoded) if whole else recoded
-        frame, checked = _check(prepared, recoded, goal, readings)
-        if not checked.holds:
-            _raise_broken(checked, needed, goal.suppression, table.rows, True)
-    dropped = table.rows - int(recoded.kept.sum())
-    if dropped > limit:
-        raise SuppressionLimitExceeded(
-            say(
-                "{dropped} of {rows} rows would have to be suppressed; the limit is {limit}.",
-                dropped=dropped,
-                rows=table.rows,
-                limit=limit,
-            ),
-            "Dropping more rows than agreed would bias what is published.",
-            say(
-                "Allow --suppression {dropped:g}, or lower k.",
-                dropped=np.ceil(1000 * dropped / table.rows) / 1000,
-            ),
-        )
-    if frame.height == 0:
-        raise GuaranteeNotMet(
-            "Every row was suppressed.", "There is nothing to publish.", "Lower k or widen a taxonomy."
-        )
+    recoded, frame, checked = settled(
+        prepared.data,
+        recoded,
+        goal,
+        lambda tried: _check(prepared, tried, goal, readings),
+        rows=prepared.table.rows,
+        whole=whole,
+    )
     _check_linked(prepared, recoded, goal, checked)
     _check_doors(prepared, recoded, goal, frame)
     kept_rows = prepared.present.copy()
@@ -357,6 +327,70 @@ def release(
         kept=kept_rows,
         notes=dict(recoded.notes),
     )
+
+
+def settled(
+    data: EncodedTable,
+    recoded: Recoded,
+    goal: Goal,
+    check: Callable[[Recoded], tuple[pl.DataFrame, Checked]],
+    *,
+    rows: int,
+    whole: bool = True,
+) -> tuple[Recoded, pl.DataFrame, Checked]:
+    """What is published, after *check* of it held: groups that fail are left out as far as the limit allows, or it raises.
+
+    *rows* is the number of rows of the source, those included that the method never saw. *whole*: interval ends are drawn
+    around the rows that are kept.
+
+    >>> from velado.testing.examples import small_release
+    >>> made = small_release().release
+    >>> again = settled(made.data, made.recoded, made.goal, lambda r: (made.aligned, made.checked), rows=8)
+    >>> again[2].holds
+    True
+    """
+    refuse_unrounded(data.columns, recoded)
+    limit = goal.suppressible(rows)
+    recoded = of_kept_rows(data.columns, recoded) if whole else recoded
+    frame, checked = check(recoded)
+    if not checked.holds:
+        good = goal.holds_in(checked.counts)
+        failing = ~good[checked.partition.labels]
+        kept = recoded.kept.copy()
+        kept[np.flatnonzero(recoded.kept)[failing]] = False
+        needed = rows - _rows_of(data, kept)
+        if needed > limit or not kept.any():
+            _raise_broken(checked, needed, goal.suppression, rows, bool(kept.any()))
+        refuse_means_of_suppressed(recoded, kept)
+        recoded = replace(recoded, kept=kept)
+        recoded = of_kept_rows(data.columns, recoded) if whole else recoded
+        frame, checked = check(recoded)
+        if not checked.holds:
+            _raise_broken(checked, needed, goal.suppression, rows, True)
+    dropped = rows - _rows_of(data, recoded.kept)
+    if dropped > limit:
+        raise SuppressionLimitExceeded(
+            say(
+                "{dropped} of {rows} rows would have to be suppressed; the limit is {limit}.",
+                dropped=dropped,
+                rows=rows,
+                limit=limit,
+            ),
+            "Dropping more rows than agreed would bias what is published.",
+            say(
+                "Allow --suppression {dropped:g}, or lower k.",
+                dropped=np.ceil(1000 * dropped / rows) / 1000,
+            ),
+        )
+    if frame.height == 0:
+        raise GuaranteeNotMet(
+            "Every row was suppressed.", "There is nothing to publish.", "Lower k or widen a taxonomy."
+        )
+    return recoded, frame, checked
+
+
+def _rows_of(data: EncodedTable, kept: BoolArray) -> int:
+    return int(kept.sum()) if data.counts is None else int(data.counts[kept].sum())
 
 
 def _check(prepared: Prepared, recoded: Recoded, goal: Goal, readings: bool) -> tuple[pl.DataFrame, Checked]:

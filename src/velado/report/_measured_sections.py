@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from velado.measures import measure_registry
 from velado.measures.declared import Measure
+from velado.measures.risk.reidentification import ClassSizes
 from velado.measures.utility.distribution import Distribution
 from velado.release.methods.progressive.progressive import Progressive
 from velado.report.blocks import Block, Bullets, Code, Section, Table, section, table, text
@@ -407,9 +408,8 @@ def _what_ifs(facts: ReleaseFacts) -> list[Block | str]:
     ]
 
 
-def groups_section(facts: ReleaseFacts) -> Section:
+def groups_section(sizes: ClassSizes) -> Section:
     """How large the crowds are."""
-    sizes = facts.scores.after.class_sizes
     summary = say(
         "{groups:,} groups: the smallest has {smallest:,} rows, the median {median}, the mean {mean}, the largest "
         "{largest:,}.",

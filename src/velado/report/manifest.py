@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from statistics import fmean
+from typing import cast
 
 from velado.data.keys import Key, content_of
 from velado.data.schema import Schema
 from velado.data.table import Table
-from velado.report.facts import ReleaseFacts
+from velado.report.engine_facts import EngineFacts
+from velado.report.facts import OutputFacts, ReleaseFacts, SourceFacts
 from velado.report.render import to_json
 from velado.text import speaking
 
@@ -34,30 +36,80 @@ def manifest(facts: ReleaseFacts, key: Key, population: Table | None = None) -> 
     >>> manifest(small_release().facts, Key(bytes(range(40))))["output"]["rows"]
     8
     """
-    release, output = facts.release, facts.output
-    told, losses, before = release.facts(), release.public_losses, release.public_loss_before
+    release = facts.release
+    return {
+        **_document(
+            told=release.facts(),
+            source=facts.source,
+            output=facts.output,
+            schema=release.table.schema,
+            losses=release.public_losses,
+            before=release.public_loss_before,
+            warnings=release.public_warnings,
+            key=key,
+        ),
+        "population": None
+        if population is None
+        else {"keyed_sha256": input_digest(population, key), "rows": population.rows},
+    }
+
+
+def engine_manifest(facts: EngineFacts, key: Key) -> dict[str, object]:
+    """The same of a table that an engine wrote; it says besides which engine, how, and what was judged on a sample.
+
+    >>> from velado.testing.examples import small_lake
+    >>> engine_manifest(small_lake().facts, Key(bytes(range(40))))["how"]["engine"]
+    'DuckDB'
+    """
+    release = facts.release
+    return {
+        **_document(
+            told=release.facts(),
+            source=facts.source,
+            output=facts.output,
+            schema=release.plan.prepared.schema,
+            losses=release.plan.public_losses,
+            warnings=release.public_warnings,
+            key=key,
+        ),
+        "population": None,
+        "judged": release.plan.prepared.judged.said,
+    }
+
+
+def _document(
+    *,
+    told: Mapping[str, Mapping[str, object]],
+    source: SourceFacts,
+    output: OutputFacts,
+    schema: Schema,
+    losses: Mapping[str, float],
+    before: float | None = None,
+    warnings: Sequence[str],
+    key: Key,
+) -> dict[str, object]:
+    result, promise = told["result"], told["promise"]
+    doors = cast(Sequence[Mapping[str, object]], promise["side_doors"])
     return {
         "manifest_version": VERSION,
         "velado": package_version("velado"),
         "libraries": {"python": platform.python_version(), **{n: package_version(n) for n in LIBRARIES}},
         "input": {
-            "keyed_sha256": facts.source.keyed_sha256,
+            "keyed_sha256": source.keyed_sha256,
             "key": key.fingerprint,
-            "rows": facts.source.rows,
-            "columns": facts.source.columns,
+            "rows": source.rows,
+            "columns": source.columns,
         },
-        "population": None
-        if population is None
-        else {"keyed_sha256": input_digest(population, key), "rows": population.rows},
-        "schema": public_schema(release.table.schema, key),
-        "promise": {name: told["promise"][name] for name in ("type", "verdicts", "readings_of_blanks")},
-        "side_doors": [{name: getattr(door, name) for name in SHOWN_OF_DOORS} for door in release.side_doors],
-        "signed_columns": told["promise"]["signed_columns"],
-        "warnings": release.public_warnings,
+        "population": None,
+        "schema": public_schema(schema, key),
+        "promise": {name: promise[name] for name in ("type", "verdicts", "readings_of_blanks")},
+        "side_doors": [{name: door[name] for name in SHOWN_OF_DOORS} for door in doors],
+        "signed_columns": promise["signed_columns"],
+        "warnings": warnings,
         "cells_like_formulas": output.formulas,
         "how": {name: value for name, value in told["how"].items() if name != "notes"},
         "metrics": {
-            "rows": release.aligned.height,
+            "rows": result["rows"],
             "ncp": coarse({"overall": fmean(losses.values()), "by_column": losses}),
             **({} if before is None else {"ncp_before_improving": coarse(before)}),
             "domain": "declared bounds, else the range of the published rows; suppressed rows count 1",
@@ -65,11 +117,11 @@ def manifest(facts: ReleaseFacts, key: Key, population: Table | None = None) -> 
         "output": {
             "file": output.file,
             "sha256": output.sha256,
-            "rows": release.aligned.height,
-            "columns": release.aligned.columns,
+            "rows": result["rows"],
+            "columns": result["columns"],
             "escaped_names": output.escaped_names,
-            "row_order": told["result"]["row_order"],
-            "suppressed_rows": release.suppressed,
+            "row_order": result["row_order"],
+            "suppressed_rows": result["suppressed_rows"],
         },
     }
 

@@ -6,9 +6,13 @@ when the page is rendered.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from statistics import fmean
+from types import MappingProxyType
 
-from velado.data.schema import AboutDataset
+from velado.data.schema import AboutDataset, Schema
+from velado.release.gate import Signed
+from velado.release.guarantees._guarantee import Verdict
 from velado.release.operations import columns_of
 from velado.report._measured_sections import (
     distributions_section,
@@ -34,7 +38,7 @@ from velado.report.blocks import (
     table,
     text,
 )
-from velado.report.facts import ReleaseFacts
+from velado.report.facts import OutputFacts, ReleaseFacts
 from velado.report.phrases import NEVER_PROMISED, note_rows, phrase, typed, verdict_sentence
 from velado.settings import describe
 from velado.text import NOTHING, count, few_digits, join, listed, number, plain, say, say_n, share
@@ -83,7 +87,7 @@ def release_page(facts: ReleaseFacts) -> Page:
             partial_section(facts),
             loss_section(facts),
             why_section(facts),
-            groups_section(facts),
+            groups_section(facts.scores.after.class_sizes),
             distributions_section(facts),
             _blanks(facts),
             _doors(facts),
@@ -91,7 +95,7 @@ def release_page(facts: ReleaseFacts) -> Page:
             _limits(facts),
             _repeat(facts),
         ),
-        footer=_footer(facts),
+        footer=footer(facts.output),
     )
 
 
@@ -108,7 +112,7 @@ def public_page(facts: ReleaseFacts) -> Page:
     release = facts.release
     loss = fmean(release.public_losses.values())
     return Page(
-        title=_about(release.table.schema.dataset),
+        title=about(release.table.schema.dataset),
         subtitle=say(
             "{rows:,} rows, {columns:,} columns. Method: {method}.",
             rows=release.aligned.height,
@@ -129,18 +133,27 @@ def public_page(facts: ReleaseFacts) -> Page:
             Figure(say("Rows left out"), count(release.suppressed)),
         ),
         sections=(_promise(facts), _columns(facts), _limits(facts)),
-        footer=_footer(facts),
+        footer=footer(facts.output),
     )
 
 
-def _about(dataset: AboutDataset) -> str:
+def about(dataset: AboutDataset) -> str:
+    """The title of the page that leaves with a table.
+
+    >>> about(AboutDataset())
+    'About this table'
+    """
     if dataset.name and dataset.version:
         return say("About {name}, version {version}", name=dataset.name, version=dataset.version)
     return say("About {name}", name=dataset.name) if dataset.name else say("About this table")
 
 
-def _footer(facts: ReleaseFacts) -> str:
-    output = facts.output
+def footer(output: OutputFacts) -> str:
+    """The last line of a page: what the file is known by.
+
+    >>> footer(OutputFacts(file="table.csv", sha256="cd"))
+    'Made by velado. table.csv has SHA-256 cd.'
+    """
     return say("Made by velado. {file} has SHA-256 {sha256}.", file=output.file, sha256=output.sha256)
 
 
@@ -230,8 +243,30 @@ def _verdict(facts: ReleaseFacts, loss: float, public: bool = False) -> VerdictC
 
 
 def _promise(facts: ReleaseFacts) -> Section:
-    """What was promised, on what it was checked, and what was found."""
-    release = facts.release
+    return promise_section(
+        facts.release.promise,
+        facts.release.verdicts,
+        quasi=facts.quasi,
+        smallest=facts.smallest,
+        true_ends=facts.true_ends,
+        rounded_ends=facts.rounded_ends,
+    )
+
+
+def promise_section(
+    promise: str,
+    verdicts: Sequence[Verdict],
+    *,
+    quasi: Sequence[str],
+    smallest: int,
+    true_ends: Sequence[str] = (),
+    rounded_ends: Mapping[str, float] = MappingProxyType({}),
+) -> Section:
+    """What was promised, on what it was checked, and what was found.
+
+    >>> promise_section("measured", (), quasi=["age"], smallest=3).name
+    'promise'
+    """
     means = {
         "guaranteed": say(
             "The promise is guaranteed: the published values were grouped again, as a stranger would see them, "
@@ -246,21 +281,21 @@ def _promise(facts: ReleaseFacts) -> Section:
             "guarantee."
         ),
     }
-    blocks: list[Block | str] = [means[release.promise]]
-    if release.verdicts:
+    blocks: list[Block | str] = [means[promise]]
+    if verdicts:
         blocks += [
             table(
                 say("Promises, checked on the published values"),
-                release.verdicts,
+                verdicts,
                 (say("promise"), lambda found: phrase(found.guarantee)),
                 (say("needed in every group"), lambda found: join((plain(found.needed), phrase(found.unit)))),
                 (say("found in the weakest group"), lambda found: plain(found.achieved)),
                 (say("verdict"), lambda found: say("holds") if found.holds else say("broken")),
             ),
-            Bullets([verdict_sentence(found) for found in release.verdicts]),
+            Bullets([verdict_sentence(found) for found in verdicts]),
             say(
                 "A group is all rows that show the same values in the quasi-identifiers: {columns}.",
-                columns=listed(facts.quasi),
+                columns=listed(quasi),
             ),
         ]
     else:
@@ -268,21 +303,21 @@ def _promise(facts: ReleaseFacts) -> Section:
             say_n(
                 "No guarantee was asked for. The smallest group in the published table has {n:,} row.",
                 "No guarantee was asked for. The smallest group in the published table has {n:,} rows.",
-                facts.smallest,
+                smallest,
             )
         )
-    if facts.true_ends:
+    if true_ends:
         blocks.append(
             say(
                 "Interval ends of {columns} are true values of somebody in the group; round = STEP in the "
                 "schema (--round-intervals COLUMN=STEP) hides them.",
-                columns=listed(facts.true_ends),
+                columns=listed(true_ends),
             )
         )
-    if facts.rounded_ends:
+    if rounded_ends:
         steps = [
             say("{step} in {column}", step=few_digits(step), column=name)
-            for name, step in facts.rounded_ends.items()
+            for name, step in rounded_ends.items()
         ]
         blocks.append(
             say(
@@ -382,13 +417,21 @@ def _suppressed(facts: ReleaseFacts) -> Section:
 
 
 def _limits(facts: ReleaseFacts) -> Section:
-    """What the release does not promise."""
-    units = {found.guarantee: found.unit for found in facts.release.verdicts}
+    return limits_section(facts.release.verdicts, facts.quasi, facts.release.goal.reads_sensitive)
+
+
+def limits_section(verdicts: Sequence[Verdict], quasi: Sequence[str], reads_sensitive: bool) -> Section:
+    """What the release does not promise.
+
+    >>> limits_section((), ["age"], False).name
+    'limits'
+    """
+    units = {found.guarantee: found.unit for found in verdicts}
     limits = (
         say(
             "Someone who knows more than the quasi-identifiers ({columns}). Which columns these are was the choice of "
             "the table's owner.",
-            columns=listed(facts.quasi),
+            columns=listed(quasi),
         ),
         "l-diversity" not in units
         and say(
@@ -400,7 +443,7 @@ def _limits(facts: ReleaseFacts) -> Section:
         and say(
             "A person with several rows: the promise counts rows, so a group may hold fewer people than rows."
         ),
-        facts.release.goal.reads_sensitive
+        reads_sensitive
         and say(
             "Knowing the method (minimality): groups were chosen with the sensitive values in view, so who knows the "
             "method may infer more than the promise says."
@@ -413,8 +456,22 @@ def _limits(facts: ReleaseFacts) -> Section:
 
 
 def _columns(facts: ReleaseFacts) -> Section:
-    """What each published column is and what it lost; columns somebody signed for, with the reason."""
-    release, losses = facts.release, facts.release.public_losses
+    release, done = facts.release, ""
+    if release.operations:
+        schema = release.original.schema
+        done = "; ".join(f"{one.name}: {', '.join(columns_of(one, schema))}" for one in release.operations)
+    return columns_section(release.table.schema, release.public_losses, release.signed, done)
+
+
+def columns_section(
+    schema: Schema, losses: Mapping[str, float], signed: Sequence[Signed], operations: str = ""
+) -> Section:
+    """What each published column is and what it lost; columns somebody signed for, with the reason.
+
+    >>> from velado.testing.examples import four_people
+    >>> columns_section(four_people().schema, {"age": 0.25}, ()).name
+    'columns'
+    """
     roles = {
         "quasi": say("quasi-identifier, made coarser where needed"),
         "sensitive": say("sensitive, published as it is"),
@@ -424,7 +481,7 @@ def _columns(facts: ReleaseFacts) -> Section:
         say("Columns that are not listed were not published."),
         table(
             say("Published columns"),
-            [column for column in release.table.schema.columns.values() if column.published],
+            [column for column in schema.columns.values() if column.published],
             (say("column"), lambda column: column.name),
             (say("what it is"), lambda column: roles[column.role]),
             (
@@ -434,16 +491,14 @@ def _columns(facts: ReleaseFacts) -> Section:
             labels=2,
         ),
     ]
-    if release.operations:
-        schema = release.original.schema
-        done = "; ".join(f"{one.name}: {', '.join(columns_of(one, schema))}" for one in release.operations)
-        blocks.append(say("Before grouping, columns were changed: {operations}.", operations=done))
-    if release.signed:
+    if operations:
+        blocks.append(say("Before grouping, columns were changed: {operations}.", operations=operations))
+    if signed:
         blocks += [
             say("These columns look like identifiers. The owner of the table signed for publishing them:"),
             table(
                 say("Columns signed for"),
-                release.signed,
+                signed,
                 (say("column"), lambda one: one.column),
                 (say("reason"), lambda one: one.reason),
                 labels=2,

@@ -20,6 +20,7 @@ from velado.release.guarantees import KAnonymity
 from velado.release.methods._method import Method
 from velado.release.operations._operation import Operation
 from velado.release.recoded import Cell
+from velado.study.engine_run import EnginePublished, publish_files
 from velado.study.run import Published, publish
 
 
@@ -142,3 +143,25 @@ def column(cells: Sequence[object]) -> EncodedColumn:
 def _table(cells: Sequence[str], kind: Kind) -> Table:
     frame = pl.DataFrame({"x": list(cells), "y": [str(at) for at in range(len(cells))]})
     return Table.of(frame, Schema({"x": Column("x", "quasi", kind), "y": Column("y", "other")}))
+
+
+@cache
+def small_lake() -> EnginePublished:
+    """The table of `small_release` in two Parquet files, released by DuckDB; the folder it was written to is gone again.
+
+    >>> small_lake().facts.source.rows
+    8
+    """
+    frame = pl.DataFrame({"age": [20, 21, 30, 31, 40, 41, 50, 51], "illness": [*"abcabcab"]})
+    columns = {"age": {"role": "quasi", "kind": "numeric"}, "illness": {"role": "sensitive"}}
+    with TemporaryDirectory() as folder:
+        for at, part in enumerate((frame[:3], frame[3:])):
+            part.write_parquet(Path(folder) / f"part-{at}.parquet")
+        return publish_files(
+            f"{folder}/*.parquet",
+            Schema.from_dict({"columns": columns}),
+            "mondrian",
+            k=2,
+            out=Path(folder) / "out",
+            key=Key(bytes(range(40))),
+        )

@@ -314,8 +314,8 @@ def nearly_unique(table: Table, name: str) -> Identifying | None:
     dtype = table.frame.schema[name]
     if table.rows < LEAST_ROWS or dtype.is_numeric() or dtype.is_temporal() or dtype == pl.Boolean:
         return None
-    filled = _filled(table, name).cast(pl.String)
-    if 2 * int(filled.is_unique().sum()) <= table.rows:
+    lone, rows = table.once(("lone", name), lambda: (_lone(table, name), table.rows))
+    if 2 * lone <= rows:
         return None
     texts = _sample(table, name)[0]
     plain = (r"^\d{2,3} ?[xX/] ?\d{2,3}$", _DATES, r"^[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?$")
@@ -331,10 +331,18 @@ def counts(table: Table, name: str) -> tuple[int, int]:
     >>> counts(small_table(who=("identifier", "text", "P1 p1 P2 _")), "who")
     (3, 2)
     """
+    return table.once(("counts", name), lambda: _filled_and_distinct(table, name))
+
+
+def _filled_and_distinct(table: Table, name: str) -> tuple[int, int]:
     filled = _filled(table, name)
     distinct = filled.unique().cast(pl.String)
     # `P1` and `P1 ` are one person: people are counted as every room counts them.
     return filled.len(), normal_of(table, table.schema.columns[name], distinct).drop_nulls().n_unique()
+
+
+def _lone(table: Table, name: str) -> int:
+    return int(_filled(table, name).cast(pl.String).is_unique().sum())
 
 
 def _filled(table: Table, name: str) -> pl.Series:

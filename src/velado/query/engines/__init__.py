@@ -14,14 +14,14 @@ it names. A PostgreSQL server that cannot compute the whole normal form refuses 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from velado.errors import MissingExtra, TableError
+from velado.engines.duckdb_files import connect, need, scan, stamp
+from velado.engines.duckdb_files import threads as all_threads
+from velado.errors import TableError
 from velado.query.engines import _tally
 from velado.query.engines._compile import Layout
 from velado.text import say
@@ -52,15 +52,15 @@ def engine_for_table(
     >>> engine_for_table(stays, Unit("home", rows=1)).tally(None, (), (Rows(),))
     (array([2]),)
     """
-    _need("duckdb", say("Tables and files are queried by it."), "query")
+    need("duckdb", say("Tables and files are queried by it."), "query")
     from velado.query.engines._duckdb_engine import DuckDBEngine
-    from velado.query.engines._duckdb_rows import arrow_of, connect, load, unit_numbers
+    from velado.query.engines._duckdb_rows import arrow_of, load, unit_numbers
 
     layout = Layout.of(table.schema, unit)
     rows, numbers = arrow_of(table), unit_numbers(table, unit)
     if numbers is not None:
         rows = rows.append_column("ru", numbers)
-    connection = connect(threads or _threads(), memory, "")
+    connection = connect(threads or all_threads(), memory, "")
     try:
         connection.register("frame", rows)
         types = [str(row[1]) for row in connection.execute("DESCRIBE frame").fetchall()][: len(layout.places)]
@@ -91,24 +91,24 @@ def engine_for_file(
     >>> engine.tally(None, (), (Rows(),)), engine.close()
     ((array([3]),), None)
     """
-    _need("duckdb", say("Tables and files are queried by it."), "query")
+    need("duckdb", say("Tables and files are queried by it."), "query")
     from velado.query.engines._duckdb_engine import DuckDBEngine
-    from velado.query.engines._duckdb_rows import connect, load, pick, scan
+    from velado.query.engines._duckdb_rows import load, pick
 
     layout = Layout.of(schema, unit)
     folder = TemporaryDirectory(prefix="velado-")
     connection = None
     try:
         private = Path(folder.name)
-        before = _stamp(Path(path))
+        before = stamp(Path(path))
         found = scan(Path(path), schema, private)
         large = Path(path).stat().st_size > LARGE_FILE
         database = str(private / "rows.duckdb") if large else ":memory:"
-        connection = connect(threads or _threads(), memory, str(private / "spill"), database)
+        connection = connect(threads or all_threads(), memory, str(private / "spill"), database)
         source, types = pick(found, schema, connection)
         version = _tally.of_file(Path(path), schema, unit)
         load(connection, source, types, _unit_cell(layout, types), layout, schema)
-        if _stamp(Path(path)) != before:
+        if stamp(Path(path)) != before:
             raise TableError(
                 say("'{path}' changed while it was read.", path=Path(path).name),
                 "The rows that were counted and the ones an answer would be known by could differ.",
@@ -135,7 +135,7 @@ def engine_for_postgres(
     Traceback (most recent call last):
     velado.errors.EngineError: The PostgreSQL server could not be reached. ...
     """
-    _need("psycopg", say("Tables in PostgreSQL are reached through it."), "postgres")
+    need("psycopg", say("Tables in PostgreSQL are reached through it."), "postgres")
     from velado.query.engines._postgres_engine import PostgresEngine
 
     return PostgresEngine(url, relation, schema, unit, version)
@@ -146,25 +146,3 @@ def _unit_cell(layout: Layout, types: Sequence[str]) -> tuple[str, str] | None:
         return None
     number = layout.places[layout.unit.column].number
     return f"r{number}", types[number]
-
-
-def _stamp(path: Path) -> tuple[int, int, int] | None:
-    """What changes when a file is written or replaced; a file that is not there is refused by whoever reads it."""
-    try:
-        now = path.stat()
-    except OSError:
-        return None
-    return now.st_ino, now.st_size, now.st_mtime_ns
-
-
-def _threads() -> int:
-    return max(1, min(8, os.cpu_count() or 1))
-
-
-def _need(library: str, why: str, extra: str) -> None:
-    if find_spec(library) is None:
-        raise MissingExtra(
-            say("The library {library} is not installed.", library=library),
-            why,
-            say("Install velado[{extra}].", extra=extra),
-        )

@@ -7,56 +7,21 @@ spelling. Plain texts (ASCII without blanks, and surely no number but one withou
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import duckdb
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from velado.data.csv_reading import as_utf8, check_header, header_of
 from velado.data.normal import normal_texts, tidy_texts
-from velado.data.numbers import THOUSANDS
 from velado.data.schema import Schema
 from velado.data.table import Table
+from velado.engines.duckdb_files import Scan, number_text_sql, quoted
 from velado.errors import EngineError, SchemaError, TableError
 from velado.query.engines._compile import ColumnPlace, Layout, index_sql, indices_of, missing_numbers
 from velado.query.unit import Unit
-from velado.settings import no_file
 from velado.text import say, say_n
-
-# CSV and Parquet files as DuckDB scans them: header read by us, cells as text, names by place, nothing guessed.
-
-_HEAD = 1 << 20
-_GLOB = frozenset("*?[]{}")
-
-
-@dataclass(frozen=True)
-class Scan:
-    """A relation DuckDB can read, whose columns are f0, f1, ... in the file's order, and their true names."""
-
-    relation: str
-    names: tuple[str, ...]
-
-
-def scan(path: Path, schema: Schema, folder: Path) -> Scan:
-    """How DuckDB reads the file; *folder* is private and may receive a copy in UTF-8."""
-    if not path.is_file():
-        raise TableError(*no_file(path.name))
-    suffix = path.suffix.lower()
-    if suffix in (".parquet", ".pq"):
-        return _parquet(_plain(path, folder))
-    if suffix not in (".csv", ".tsv", ".txt"):
-        raise TableError(
-            say("'{path}' is neither a CSV nor a Parquet file by its ending.", path=path.name),
-            "DuckDB is asked to scan those two.",
-            "Rename it, or read it with velado.read_table and query the table.",
-        )
-    return _csv(path, schema, folder)
 
 
 def pick(found: Scan, schema: Schema, connection: Any) -> tuple[str, Sequence[str]]:
@@ -87,73 +52,6 @@ def pick(found: Scan, schema: Schema, connection: Any) -> tuple[str, Sequence[st
     return relation, types
 
 
-def _csv(path: Path, schema: Schema, folder: Path) -> Scan:
-    utf8 = schema.encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig")
-    source = path if utf8 else _recoded(path, schema.encoding, folder)
-    with source.open("rb") as file:
-        head = file.read(_HEAD)
-    if not head.strip():
-        raise TableError(
-            say("'{path}' is empty.", path=path.name),
-            "It has no header and no rows.",
-            "Check that the right file was given.",
-        )
-    # A block may end inside a character; the header is checked up to the last whole line.
-    whole = head if len(head) < _HEAD else head[: head.rfind(b"\n") + 1]
-    data = as_utf8(whole, path.name, "utf-8").removeprefix(codecs.BOM_UTF8)
-    header, separator = header_of(data, path.name, schema.separator)
-    check_header(header, path.name, tuple(schema.columns))
-    columns = ", ".join(f"'f{number}': 'VARCHAR'" for number in range(len(header)))
-    place = quoted(str(_plain(source, folder)))
-    relation = (
-        f"read_csv('{place}', columns = {{{columns}}}, auto_detect = false, header = true, "
-        f"delim = '{quoted(separator)}', quote = '\"', escape = '\"', nullstr = '', strict_mode = true)"
-    )
-    return Scan(relation, tuple(header))
-
-
-def _parquet(path: Path) -> Scan:
-    try:
-        names = tuple(pq.read_schema(path).names)
-    except (pa.ArrowException, OSError):
-        raise TableError(
-            say("'{path}' is not a readable Parquet file.", path=path.name),
-            "Its content does not have that format.",
-            "Check the file, or give it the ending of its true format.",
-        ) from None
-    places = ", ".join(f"f{number}" for number in range(len(names)))
-    relation = f"read_parquet('{quoted(str(path))}', hive_partitioning = false) AS file({places})"
-    return Scan(relation, names)
-
-
-def _recoded(path: Path, encoding: str, folder: Path) -> Path:
-    out = folder / "utf8.csv"
-    try:
-        with (
-            path.open("r", encoding=encoding, newline="") as file,
-            out.open("w", encoding="utf-8", newline="") as copy,
-        ):
-            while block := file.read(1 << 22):
-                copy.write(block)
-    except (UnicodeError, LookupError, ValueError):
-        raise TableError(
-            say("'{path}' is not {encoding} text.", path=path.name, encoding=encoding),
-            "Accented letters would be garbled or lost.",
-            "Save it as UTF-8, or name its true encoding in [table] of the schema.",
-        ) from None
-    return out
-
-
-def _plain(path: Path, folder: Path) -> Path:
-    # DuckDB reads *, ? and brackets in a path as patterns, so such a file is reached through a link without them.
-    path = path.resolve()
-    if not _GLOB & set(str(path)):
-        return path
-    link = folder / f"rows{path.suffix.lower()}"
-    link.symlink_to(path)
-    return link
-
-
 # Rows from a frame or a file into DuckDB's table `kept`: cells as the layout says, units cut to their most rows.
 #
 # A cell that does not read as its column's declared kind (text among numbers, an impossible date) is a missing cell: an
@@ -162,29 +60,6 @@ def _plain(path: Path, folder: Path) -> Path:
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "BOOLEAN")
 _DAYS = ("DATE", "TIMESTAMP")
 _TEXTS = ("VARCHAR", "UUID", "ENUM", "TIME", *_NUMBERS, *_DAYS)
-
-
-def connect(threads: int | None, memory: str | None, spill: str, database: str = ":memory:") -> Any:
-    """A fresh database that spills to *spill* (nowhere if blank) and loads no extension."""
-    config: dict[str, Any] = {
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-        "temp_directory": spill,
-    }
-    if threads is not None:
-        config["threads"] = threads
-    if memory is not None:
-        config["memory_limit"] = memory
-    try:
-        connection = duckdb.connect(database, config=config)
-        connection.execute("SET TimeZone = 'UTC'")
-    except duckdb.Error:
-        raise EngineError(
-            "DuckDB could not be opened with these settings.",
-            "The limit of threads or memory is not one it understands, or the disk is full.",
-            "Use for example threads = 2 and memory = '4GB'.",
-        ) from None
-    return connection
 
 
 def arrow_of(table: Table) -> pa.Table:
@@ -414,22 +289,6 @@ def _number(number: str, schema: Schema) -> str:
 
 def _day(day: str, missing: str) -> str:
     return f"CASE WHEN CAST({day} AS VARCHAR) IN ({missing}) THEN NULL ELSE {day} END" if missing else day
-
-
-def number_text_sql(text: str, decimal: str) -> str:
-    """An expression for the number in a text as DuckDB casts it, NULL for what only DuckDB takes for one."""
-    # An underscore between digits is a number to DuckDB, but not to anyone who writes tables.
-    text = f"CASE WHEN contains({text}, '_') THEN NULL ELSE {text} END"
-    if decimal == ".":
-        return text
-    trimmed = f"trim({text})"
-    plain = f"CASE WHEN regexp_matches({trimmed}, '{THOUSANDS}') THEN replace({trimmed}, '.', '') ELSE {trimmed} END"
-    return f"CASE WHEN contains({plain}, '.') THEN NULL ELSE replace({plain}, ',', '.') END"
-
-
-def quoted(text: str) -> str:
-    """The inside of a SQL text literal."""
-    return text.replace("'", "''")
 
 
 def _list(texts: Any) -> str:

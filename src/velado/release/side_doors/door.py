@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -257,27 +257,50 @@ def refuse_doors(
     >>> door = SideDoor("note", "age", "functional", 1.0, 0.5, 2)
     >>> refuse_doors([door], pl.DataFrame({"age": ["*"] * 4, "note": ["a", "a", "b", "b"]}), ["age"], least=2)
     """
-    unique = unique_columns(doors)
     for door in doors:
-        if door.accepted or not door.tells or not _starts_outside(door, sensitive):
-            continue
-        smallest = _smallest(frame, [*quasi, *_there(frame, door.columns)], people)
-        if smallest < least:
-            raise SideDoorOpen(
-                say_n(
-                    "Column {columns} gives quasi-identifier '{reveals}' away: read with it, the smallest group has "
-                    "{smallest}, not {least}.",
-                    "Columns {columns} give quasi-identifier '{reveals}' away: read with them, the smallest group has "
-                    "{smallest}, not {least}.",
-                    len(door.columns),
-                    columns=quoted(door.columns),
-                    reveals=door.reveals,
-                    smallest=smallest,
-                    least=least,
-                ),
-                door.undoing(),
-                _way_out(door, quasi, unique),
-            )
+        there = _there(frame, door.columns)
+        refuse_small_door(
+            door,
+            doors,
+            lambda there=there: _smallest(frame, [*quasi, *there], people),  # type: ignore[misc]
+            quasi,
+            least=least,
+            sensitive=sensitive,
+        )
+
+
+def refuse_small_door(
+    door: SideDoor,
+    doors: Sequence[SideDoor],
+    smallest_behind: Callable[[], int],
+    quasi: Sequence[str],
+    *,
+    least: int = 2,
+    sensitive: Sequence[str] = (),
+) -> None:
+    """Nothing, unless *door*, one of *doors*, leaves a group below *least*; what it leaves is counted only if that matters.
+
+    >>> refuse_small_door(SideDoor("note", "age", "functional", 1.0, 0.5, 2), [], lambda: 2, ["age"], least=2)
+    """
+    if door.accepted or not door.tells or not _starts_outside(door, sensitive):
+        return
+    smallest = smallest_behind()
+    if smallest < least:
+        raise SideDoorOpen(
+            say_n(
+                "Column {columns} gives quasi-identifier '{reveals}' away: read with it, the smallest group has "
+                "{smallest}, not {least}.",
+                "Columns {columns} give quasi-identifier '{reveals}' away: read with them, the smallest group has "
+                "{smallest}, not {least}.",
+                len(door.columns),
+                columns=quoted(door.columns),
+                reveals=door.reveals,
+                smallest=smallest,
+                least=least,
+            ),
+            door.undoing(),
+            _way_out(door, quasi, unique_columns(doors)),
+        )
 
 
 def smallest_with_doors(frame: pl.DataFrame, quasi: Sequence[str], doors: Sequence[SideDoor]) -> int | None:

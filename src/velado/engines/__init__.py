@@ -1,0 +1,8 @@
+"""Engines: where the rows are. A source answers a few questions by counting, and never hands its rows over.
+
+`RowSource` says what every engine can do: distinct values of a column with their counts, distinct tuples with theirs, a
+sample of stated size, and writing a recoded table. `duckdb_source` answers for CSV and Parquet files, folders of them and Arrow tables,
+`postgres_source` lets a server answer for its own table. Cells are never compared as an engine writes them: each column's
+distinct values come here once, are read and coded by `velado.data` as every table is, and go back as a list of values with
+codes. So one set of rules for spellings, blanks and decimals holds wherever the rows lie.
+"""

@@ -1,0 +1,377 @@
+"""DuckDB answers for files, folders of files and Arrow tables; what does not fit in memory spills to a private folder."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, TypeVar, cast
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from velado.data.schema import Schema
+from velado.engines.duckdb_files import CSV, PARQUET, Stamp, connect, need, quoted, scan_files, stamp, threads
+from velado.engines.row_source import CODE, ROWS, Coding, Recoding, TupleKeys
+from velado.errors import EngineError, OutputError, TableError
+from velado.text import say, say_n
+
+T = TypeVar("T")
+
+DEFAULT_MEMORY = "1GB"
+"""What DuckDB may hold in memory where nobody says; the rest spills to disk."""
+_ROW_GROUP = 122_880
+_WHOLE_HASH = 1 << 64
+
+
+def lake_files(place: str | Path) -> list[Path]:
+    """The files that a path, a folder or a pattern names, sorted; a folder stands for all CSV or all Parquet files below it.
+
+    >>> lake_files("no/such/*.parquet")
+    Traceback (most recent call last):
+    velado.errors.TableError: No file matches 'no/such/*.parquet'. Nothing was read. Check the path; quote a pattern so that the shell leaves it alone.
+    """
+    text = str(place)
+    if os.path.isfile(text):
+        return [Path(text)]
+    if os.path.isdir(text):
+        below = [Path(folder, name) for folder, _, names in os.walk(text) for name in names]
+        found = [path for path in below if _is_table(path, Path(text))]
+    else:
+        found = [Path(name) for name in glob.glob(text, recursive=True) if os.path.isfile(name)]
+    if not found:
+        raise TableError(
+            say("No file matches '{place}'.", place=text),
+            "Nothing was read.",
+            "Check the path; quote a pattern so that the shell leaves it alone.",
+        )
+    return sorted(found)
+
+
+def _is_table(path: Path, root: Path) -> bool:
+    # Writers of lakes leave _SUCCESS, .crc and folders of unfinished work beside the data.
+    hidden = any(part[:1] in ("_", ".") for part in path.relative_to(root).parts)
+    return not hidden and path.suffix.lower() in (*PARQUET, *CSV)
+
+
+@dataclass(frozen=True, repr=False)
+class DuckDBSource:
+    """A table that DuckDB scans each time it is asked; only what is asked for is read.
+
+    Make one with `open_files` or `of_arrow`. *relation* has columns f0, f1, ...; *where* are conditions on them.
+
+    >>> source = of_arrow(pa.table({"sex": ["F", "F", None]}))
+    >>> source.domain("sex").sort_by("rows").to_pydict()
+    {'value': [None, 'F'], 'rows': [1, 2]}
+    """
+
+    name: str
+    connection: Any
+    relation: str
+    types: pa.Schema
+    rows: int
+    files: tuple[Path, ...] = ()
+    stamps: tuple[Stamp | None, ...] = ()
+    separator: str = ","
+    where: tuple[str, ...] = ()
+    engine: str = "DuckDB"
+    placed: str = ""
+
+    def __repr__(self) -> str:
+        return f"DuckDBSource({self.name!r}, {self.rows:,} rows, {len(self.types)} columns)"
+
+    def filled(self, columns: Sequence[str], blanks: Sequence[str]) -> DuckDBSource:
+        """The rows that have a value in each of *columns*; *blanks* are texts that mean none."""
+        conditions = []
+        for name in columns:
+            cell, type_ = self._cell(name), self.types.field(name).type
+            conditions.append(f"{cell} IS NOT NULL")
+            if _is_text(type_) and blanks:
+                listed = ", ".join(f"'{quoted(text)}'" for text in blanks)
+                conditions.append(f"{cell} NOT IN ({listed})")
+            elif pa.types.is_floating(type_) and any(text.lower() == "nan" for text in blanks):
+                conditions.append(f"NOT isnan({cell})")
+        kept = replace(self, where=(*self.where, *conditions))
+        ((rows,),) = kept._ask("SELECT count(*) FROM {rows}").fetchall()
+        return replace(kept, rows=int(rows))
+
+    def sample(self, most: int, whole: str | None = None) -> pa.Table:
+        """All rows where there are at most *most*, else about so many, the same each time.
+
+        With *whole*, a column, all rows of some of its values.
+        """
+        chosen = ""
+        if self.rows > most:
+            # By its place where the file tells it; else equal rows would come all together, or not at all.
+            place = "filename, file_row_number" if self.placed else ", ".join(self._cells)
+            place = self._cell(whole) if whole is not None else place
+            chosen = f" WHERE hash({place}) < {int(_WHOLE_HASH * (most / self.rows))}::UBIGINT"
+        cells = ", ".join(self._cells)
+        found = self._arrow(f"SELECT {cells} FROM {{rows}}{chosen}", placed=bool(chosen) and whole is None)
+        return found.rename_columns(self.types.names)
+
+    def frame(self) -> pl.DataFrame:
+        """All rows, for who has room for them."""
+        return cast(pl.DataFrame, pl.from_arrow(self.sample(self.rows)))
+
+    def domain(self, column: str) -> pa.Table:
+        """The distinct values of a column (`value`, null among them) and their `rows`."""
+        return self.counts([column]).rename_columns(["value", ROWS])
+
+    def extremes(self, column: str) -> pa.Table:
+        """The least and the greatest `value` of a column of numbers."""
+        cell = self._cell(column)
+        return self._arrow(f"SELECT unnest([min({cell}), max({cell})]) AS value FROM {{rows}}")
+
+    def distinct(self, column: str) -> tuple[int, int]:
+        """How many rows have a value in a column, and how many different values they are."""
+        cell = self._cell(column)
+        ((filled, values),) = self._ask(
+            f"SELECT count({cell}), count(DISTINCT {cell}) FROM {{rows}}"
+        ).fetchall()
+        return int(filled), int(values)
+
+    def lone(self, column: str) -> int:
+        """How many values of a column stand in one row only."""
+        cell = self._cell(column)
+        once = f"SELECT 1 FROM {{rows}} WHERE {cell} IS NOT NULL GROUP BY {cell} HAVING count(*) = 1"
+        ((values,),) = self._ask(f"SELECT count(*) FROM ({once})").fetchall()
+        return int(values)
+
+    def tuples(self, keys: TupleKeys, beside: Coding | None = None) -> pa.Table:
+        """The distinct tuples of codes as keys, with the `code` of another column *beside* them, and their `rows`."""
+        codings = [*keys.codings, *([] if beside is None else [beside])]
+        codes, joins = self._coded(codings)
+        made = [
+            f"{key} AS {name}"
+            for key, name in zip(keys.expressions(codes[: len(keys.codings)]), keys.names, strict=True)
+        ]
+        names = list(keys.names)
+        if beside is not None:
+            made.append(f"{codes[-1]} AS {CODE}")
+            names.append(CODE)
+        there = " AND ".join(f"{name} IS NOT NULL" for name in names)
+        return self._arrow(
+            f"SELECT {', '.join(names)}, count(*) AS {ROWS} FROM "
+            f"(SELECT {', '.join(made)} FROM {{rows}}{joins}) WHERE {there} GROUP BY {', '.join(names)}"
+        )
+
+    def counts(self, columns: Sequence[str]) -> pa.Table:
+        """The distinct combinations of cells of *columns*, as they stand, and their `rows`."""
+        cells = ", ".join(self._cell(name) for name in columns)
+        found = self._arrow(f"SELECT {cells}, count(*) AS {ROWS} FROM {{rows}} GROUP BY {cells}")
+        return found.rename_columns([*columns, ROWS])
+
+    def write(self, recoding: Recoding, path: Path, format: Literal["csv", "parquet"]) -> int:
+        """The recoded rows stand in *path*, in an order made of what is published and the owner's number; how many."""
+        codes, joins = self._coded(recoding.keys.codings)
+        keys = recoding.keys.expressions(codes)
+        self._hold("tuple_groups", recoding.mapping)
+        self._hold("group_texts", recoding.texts)
+        match = " AND ".join(f"{key} = m.{name}" for key, name in zip(keys, recoding.keys.names, strict=True))
+        texts = {name: f"t{at}" for at, name in enumerate(recoding.labels)}
+        own = [self._cell(name) for name in recoding.columns if name not in texts]
+        wanted = [
+            f'{f"g.{texts[name]}" if name in texts else self._cell(name)} AS "{_named(name)}"'
+            for name in recoding.columns
+        ]
+        alike = ", ".join(["m.grp", *own])
+        relation, condition = self._rows()
+        # Rows that are published alike are counted and told apart by number alone, so that their order is scattered too.
+        body = (
+            f"SELECT {alike}, unnest(range(n)) AS copy FROM (SELECT {alike}, count(*) AS n FROM {relation}{joins} "
+            f"JOIN tuple_groups AS m ON {match}{condition} GROUP BY {alike}) AS m"
+        )
+        placed = ", ".join([f"{recoding.order}::UBIGINT", *alike.split(", "), "copy"])
+        how = f"FORMAT parquet, ROW_GROUP_SIZE {_ROW_GROUP}"
+        if format == "csv":
+            how = f"FORMAT csv, HEADER, DELIMITER '{quoted(self.separator)}', NULLSTR ''"
+        written = self._run(
+            f"COPY (SELECT {', '.join(wanted)} FROM ({body}) AS m JOIN group_texts AS g ON g.grp = m.grp "
+            f"ORDER BY hash({placed})) TO '{quoted(str(path))}' ({how})",
+            writes=path,
+        ).fetchall()
+        return int(written[0][0])
+
+    def fingerprint(self) -> bytes:
+        """A digest of the files' bytes, or of the answer's where rows were handed in."""
+        whole = hashlib.sha256()
+        for path in self.files:
+            with path.open("rb") as file:
+                whole.update(hashlib.file_digest(file, "sha256").digest())
+        if not self.files:
+            whole.update(self.frame().hash_rows().sort().to_numpy().tobytes())
+        return whole.digest()
+
+    def unchanged(self) -> None:
+        """Nothing, if the files are those that were first counted; else an error."""
+        for path, before in zip(self.files, self.stamps, strict=True):
+            if stamp(path) != before:
+                raise TableError(
+                    say("'{path}' changed while it was read.", path=path.name),
+                    "What was counted and what would be published could be different rows.",
+                    "Try again when nobody writes to the files, or take a copy of them.",
+                )
+
+    def close(self) -> None:
+        """Give memory and what was written to the private folder back."""
+        self.connection.close()
+
+    @property
+    def _cells(self) -> list[str]:
+        return [f"f{at}" for at in range(len(self.types))]
+
+    def _cell(self, name: str) -> str:
+        return f"f{self.types.get_field_index(name)}"
+
+    def _rows(self, placed: bool = False) -> tuple[str, str]:
+        relation = self.placed if placed and self.placed else self.relation
+        return relation, f" WHERE {' AND '.join(self.where)}" if self.where else ""
+
+    def _asked(self, sql: str, placed: bool = False) -> str:
+        # Conditions are met before any join, so that a name cannot be mistaken for one of a coding.
+        relation, condition = self._rows(placed)
+        rows = f"(SELECT * FROM {relation}{condition}) AS r" if condition else relation
+        return sql.replace("{rows}", rows)
+
+    def _coded(self, codings: Sequence[Coding]) -> tuple[list[str], str]:
+        """The SQL of each coding's code, NULL where a row has none, and the joins that it needs."""
+        codes, joins = [], ""
+        for at, coding in enumerate(codings):
+            known = coding.codes >= 0
+            listed = pa.table(
+                {"v": coding.values.filter(pa.array(known)), "c": coding.codes[known].astype(np.int32)}
+            )
+            self._hold(f"coding{at}", listed)
+            cell = self._cell(coding.column)
+            joins += f" LEFT JOIN coding{at} AS d{at} ON {cell} = d{at}.v"
+            code = f"d{at}.c"
+            if coding.blank >= 0:
+                code = f"CASE WHEN {cell} IS NULL THEN {coding.blank} ELSE {code} END"
+            codes.append(code)
+        return codes, joins
+
+    def _hold(self, name: str, table: pa.Table) -> None:
+        # Kept in DuckDB's own format: an Arrow table would be read anew by every thread.
+        self.connection.register("handed_over", table)
+        self._run(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM handed_over")
+        self.connection.unregister("handed_over")
+
+    def _arrow(self, sql: str, placed: bool = False) -> pa.Table:
+        return self._tried(lambda: self.connection.sql(self._asked(sql, placed)).to_arrow_table())
+
+    def _ask(self, sql: str) -> Any:
+        return self._run(self._asked(sql))
+
+    def _run(self, sql: str, writes: Path | None = None) -> Any:
+        return self._tried(lambda: self.connection.execute(sql), writes)
+
+    def _tried(self, work: Callable[[], T], writes: Path | None = None) -> T:
+        import duckdb
+
+        try:
+            return work()
+        except duckdb.OutOfMemoryException:
+            raise EngineError(
+                "DuckDB ran out of memory, or of disk space to spill to.",
+                "Nothing was published.",
+                "Allow more with --memory, or make room on the disk of the output folder.",
+            ) from None
+        except (duckdb.InvalidInputException, duckdb.ConversionException):
+            raise TableError(
+                say("The rows of '{name}' cannot be read.", name=self.name),
+                "A row has too few or too many fields, a part is damaged, or the text is not in UTF-8.",
+                "Correct the file, or separator and encoding in the schema; `velado inspect` names the place.",
+            ) from None
+        except duckdb.IOException:
+            self.unchanged()
+            if writes is not None:
+                raise OutputError(
+                    say("'{path}' cannot be written.", path=writes.name),
+                    "Nothing was published.",
+                    "Check the permissions and the space left.",
+                ) from None
+            raise TableError(
+                say("A part of '{name}' cannot be read.", name=self.name),
+                "It is damaged, or nobody may read it. Nothing was published.",
+                "Check the files and their permissions.",
+            ) from None
+        except duckdb.Error as error:
+            # DuckDB's own messages may quote cells.
+            raise EngineError(
+                say("DuckDB could not answer ({kind}).", kind=type(error).__name__),
+                "Nothing was published.",
+                "Check the files; if they are whole, please report it.",
+            ) from None
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_dictionary(type_))
+
+
+def _named(name: str) -> str:
+    return name.replace('"', '""')
+
+
+def open_files(
+    place: str | Path | Sequence[Path], schema: Schema, folder: Path, *, memory: str | None = None
+) -> DuckDBSource:
+    """The table in one or several files, with *folder*, a private one, to spill to.
+
+    *place* is a path, a folder, a pattern, or files. *memory* is what DuckDB may hold, e.g. "3GB".
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "stays.csv").write_text("home\\na\\na\\nb\\n")
+    ...     open_files(Path(folder, "stays.csv"), Schema({}), Path(folder)).rows
+    3
+    """
+    need("duckdb", say("Files beyond memory are read by it."), "duckdb")
+    paths = lake_files(place) if isinstance(place, str | Path) else list(place)
+    stamps = tuple(stamp(path) for path in paths)
+    found = scan_files(paths, schema, folder)
+    connection = connect(threads(), memory or DEFAULT_MEMORY, str(folder / "spill"))
+    # A Parquet file's statistics leave NaN out, and DuckDB would conclude from them that no cell is one.
+    connection.execute("SET disabled_optimizers = 'statistics_propagation'")
+    name = paths[0].name if len(paths) == 1 else say_n("{n:,} file", "{n:,} files", len(paths))
+    source = DuckDBSource(
+        name,
+        connection,
+        found.relation,
+        pa.schema([(f"f{at}", pa.string()) for at in range(len(found.names))]),
+        0,
+        tuple(paths),
+        stamps,
+        found.separator,
+        placed=found.placed,
+    )
+    try:
+        return _counted(source, found.names)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def of_arrow(table: pa.Table, *, name: str = "table", memory: str | None = None) -> DuckDBSource:
+    """DuckDB over an Arrow table.
+
+    >>> of_arrow(pa.table({"age": [31, 35]})).distinct("age")
+    (2, 2)
+    """
+    need("duckdb", say("Files beyond memory are read by it."), "duckdb")
+    connection = connect(threads(), memory, "")
+    places = [f"f{at}" for at in range(table.num_columns)]
+    connection.register("handed_in", table.rename_columns(places))
+    source = DuckDBSource(name, connection, "handed_in", pa.schema([(p, pa.string()) for p in places]), 0)
+    return _counted(source, table.column_names)
+
+
+def _counted(source: DuckDBSource, names: Sequence[str]) -> DuckDBSource:
+    shown = source._arrow("SELECT * FROM {rows} LIMIT 0").schema
+    ((rows,),) = source._ask("SELECT count(*) FROM {rows}").fetchall()
+    types = pa.schema([pa.field(name, field.type) for name, field in zip(names, shown, strict=True)])
+    return replace(source, types=types, rows=int(rows))

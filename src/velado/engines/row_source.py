@@ -1,0 +1,209 @@
+"""RowSource: what an engine must answer of a table it holds. Coding, TupleKeys, Recoding: what is handed to it.
+
+Rows stay where they are. Distinct values come out with their counts, are coded by `velado.data`, and go back as a
+`Coding`; the tuples of codes are counted there under one packed number each; and what was decided for every tuple goes
+back as a `Recoding`, which the engine joins to its rows and writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from velado.data.partition import Int32Array, Int64Array
+
+_ROOM = 1 << 62
+
+ROWS = "rows"
+"""The name of the column of counts in every answer."""
+KEY = "key"
+"""The name of the columns of packed tuples: key0, key1, ..."""
+CODE = "code"
+"""The name of the column of value codes beside them."""
+
+
+@dataclass(frozen=True, repr=False)
+class Coding:
+    """How the cells of a column are coded: *codes* of its distinct *values*, and that of null cells, *blank*.
+
+    A value that is not listed has no code, and -1 stands for none: rows that hold one do not take part. *size* is the
+    number of codes.
+
+    >>> Coding("sex", pa.array(["F", "M"]), np.array([0, 1], np.int32), -1, 2)
+    Coding('sex', 2 values, 2 codes)
+    """
+
+    column: str
+    values: pa.Array
+    codes: Int32Array
+    blank: int
+    size: int
+
+    def __repr__(self) -> str:
+        return f"Coding({self.column!r}, {len(self.values)} values, {self.size} codes)"
+
+
+@dataclass(frozen=True, repr=False)
+class TupleKeys:
+    """How a tuple of codes becomes as few 62-bit numbers as hold it, and comes back.
+
+    >>> sex = Coding("sex", pa.array(["F", "M"]), np.array([0, 1], np.int32), -1, 2)
+    >>> keys = TupleKeys((sex, sex))
+    >>> keys.unpack([np.array([3, 1])])
+    [array([1, 0], dtype=int32), array([1, 1], dtype=int32)]
+    """
+
+    codings: tuple[Coding, ...]
+
+    @property
+    def parts(self) -> list[list[int]]:
+        """The numbers of the codings that share one key, in order."""
+        out: list[list[int]] = []
+        room = 0
+        for at, coding in enumerate(self.codings):
+            size = max(coding.size, 1)
+            if room < size:
+                out.append([])
+                room = _ROOM
+            out[-1].append(at)
+            room //= size
+        return out
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the keys: key0, key1, ..."""
+        return [f"{KEY}{number}" for number in range(len(self.parts))]
+
+    def expressions(self, code: Sequence[str]) -> list[str]:
+        """Each key as SQL, from the SQL of each coding's code; NULL where a code is."""
+        out = []
+        for part in self.parts:
+            made = f"CAST({code[part[0]]} AS BIGINT)"
+            for at in part[1:]:
+                made = f"({made} * {self.codings[at].size} + {code[at]})"
+            out.append(made)
+        return out
+
+    def unpack(self, keys: Sequence[Int64Array]) -> list[Int32Array]:
+        """The codes of each coding's column, from the keys."""
+        out: list[Int32Array] = [np.empty(0, np.int32)] * len(self.codings)
+        for key, part in zip(keys, self.parts, strict=True):
+            left = key
+            for at in reversed(part[1:]):
+                left, code = np.divmod(left, self.codings[at].size)
+                out[at] = code.astype(np.int32)
+            out[part[0]] = left.astype(np.int32)
+        return out
+
+
+@dataclass(frozen=True, repr=False)
+class Recoding:
+    """What is published for each tuple: its group, and the group's texts.
+
+    *entries* holds the keys of every tuple that is published, beside them the number of its *group*; *labels* has for each
+    recoded column the texts by group. *columns* are the published columns in their order: a name that *labels* does not
+    hold is published as it came. Rows whose tuple is not listed are left out. *order* is the number, drawn under the owner's
+    key, that the order of rows is made of beside the published cells themselves; nothing else goes into that order, so it can tell
+    nothing that the table does not.
+
+    >>> sex = Coding("sex", pa.array(["F", "M"]), np.array([0, 1], np.int32), -1, 2)
+    >>> whole = {"sex": pa.array(["*"])}
+    >>> Recoding(TupleKeys((sex,)), (np.array([0, 1]),), np.zeros(2, np.int32), whole, ("sex", "note"), 7)
+    Recoding(2 tuples, 1 groups, columns=['sex', 'note'])
+    """
+
+    keys: TupleKeys
+    entries: tuple[Int64Array, ...]
+    group: Int32Array
+    labels: dict[str, pa.Array]
+    columns: tuple[str, ...]
+    order: int
+
+    def __repr__(self) -> str:
+        groups = len(next(iter(self.labels.values()), ())) or int(self.group.max(initial=-1)) + 1
+        return f"Recoding({self.group.size} tuples, {groups} groups, columns={list(self.columns)})"
+
+    @property
+    def mapping(self) -> pa.Table:
+        """Keys and group of every published tuple."""
+        named = dict(zip(self.keys.names, self.entries, strict=True))
+        return pa.table({**named, "grp": self.group})
+
+    @property
+    def texts(self) -> pa.Table:
+        """The groups' texts: grp, and one column t0, t1, ... for each recoded column."""
+        count = int(self.group.max(initial=-1)) + 1
+        texts = {f"t{at}": column for at, column in enumerate(self.labels.values())}
+        return pa.table({"grp": np.arange(count, dtype=np.int32), **texts})
+
+
+class RowSource(Protocol):
+    """A table that an engine holds: counted there, recoded there, its rows never collected here."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        ...
+
+    @property
+    def engine(self) -> str:
+        """Which engine answers, as a person calls it."""
+        ...
+
+    @property
+    def types(self) -> pa.Schema:
+        """Its columns and their Arrow types, in order."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        ...
+
+    def filled(self, columns: Sequence[str], blanks: Sequence[str]) -> RowSource:
+        """The rows that have a value in each of *columns*; *blanks* are texts that mean none."""
+        ...
+
+    def sample(self, most: int, whole: str | None = None) -> pa.Table:
+        """All rows where there are at most *most*, else about so many; *whole*: all rows of some of its values."""
+        ...
+
+    def domain(self, column: str) -> pa.Table:
+        """The distinct values of a column (`value`, null among them) and their `rows`."""
+        ...
+
+    def extremes(self, column: str) -> pa.Table:
+        """The least and the greatest `value` of a column of numbers."""
+        ...
+
+    def distinct(self, column: str) -> tuple[int, int]:
+        """How many rows have a value in a column, and how many different values they are."""
+        ...
+
+    def lone(self, column: str) -> int:
+        """How many values of a column stand in one row only."""
+        ...
+
+    def tuples(self, keys: TupleKeys, beside: Coding | None = None) -> pa.Table:
+        """The distinct tuples of codes as keys, with the `code` of another column *beside* them, and their `rows`."""
+        ...
+
+    def counts(self, columns: Sequence[str]) -> pa.Table:
+        """The distinct combinations of cells of *columns*, as they stand, and their `rows`."""
+        ...
+
+    def fingerprint(self) -> bytes:
+        """A digest of the rows, for the owner alone: whoever has it can test guesses of them."""
+        ...
+
+    def unchanged(self) -> None:
+        """Nothing, if the rows are those that were first counted; else an error."""
+        ...
+
+    def close(self) -> None:
+        """Give memory, files and connections back."""
+        ...

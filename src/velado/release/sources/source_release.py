@@ -1,0 +1,546 @@
+"""A release of a table on an engine: the method on counted tuples, what is published for each, and the fresh check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from velado.data.counted import listed
+from velado.data.encoded import EncodedTable
+from velado.data.keys import Key
+from velado.data.partition import BoolArray, Int32Array, Int64Array, ValueEntries, group_by_codes
+from velado.data.schema import Schema
+from velado.data.table import Undeclared
+from velado.engines.row_source import Recoding, RowSource
+from velado.errors import EngineError, GuaranteeNotMet, ParameterError, SideDoorOpen
+from velado.randomness import seeded
+from velado.release.anonymize import goal_of, refuse_blanks, refuse_few
+from velado.release.goal import Checked, Goal, Progress, Promise, check_published, silent, within
+from velado.release.guarantees._guarantee import Guarantee, Verdict
+from velado.release.methods._method import Method
+from velado.release.prepare import check_columns
+from velado.release.recoded import Recoded
+from velado.release.release import settled
+from velado.release.side_doors.door import SideDoor, quoted, refuse_small_door, telling_columns
+from velado.release.sources.source_check import check_source, published_groups, smallest_group
+from velado.release.sources.source_gate import Judged, judge
+from velado.release.sources.source_tuples import SourceTuples, read_tuples, refuse_cells
+from velado.settings import describe
+from velado.text import say
+
+
+@dataclass(frozen=True, repr=False)
+class PreparedSource:
+    """A source judged and its counted tuples: ready for one method or for several.
+
+    >>> import pyarrow as pa
+    >>> from velado.engines.duckdb_source import of_arrow
+    >>> from velado.testing.examples import table
+    >>> prepare_source(of_arrow(pa.table({"age": [20, 30]})), table(age=[20, 30]).schema).tuples.data.total
+    2
+    """
+
+    source: RowSource
+    judged: Judged
+    tuples: SourceTuples
+    per: str | None
+    warnings: tuple[str, ...]
+
+    @property
+    def schema(self) -> Schema:
+        """The schema with every column that is kept."""
+        return self.judged.schema
+
+    @property
+    def data(self) -> EncodedTable:
+        """The counted tuples."""
+        return self.tuples.data
+
+
+def prepare_source(
+    source: RowSource,
+    schema: Schema,
+    *,
+    per: str | None = None,
+    undeclared: Undeclared = "refuse",
+    values: bool = True,
+    people: bool = True,
+    progress: Progress = silent,
+) -> PreparedSource:
+    """The source judged and counted, or an error: nothing that identifies would be published, people are settled.
+
+    Sensitive *values* and *people* behind each tuple are counted only where a promise speaks of them.
+
+    >>> import pyarrow as pa
+    >>> from velado.engines.duckdb_source import of_arrow
+    >>> from velado.testing.examples import table
+    >>> prepare_source(of_arrow(pa.table({"age": [20, 30]})), table(age=[20, 30]).schema).warnings
+    ()
+    """
+    progress(0.0, say("looking at a sample"))
+    judged = judge(source, schema, per, undeclared)
+    _refuse_not_yet(judged.schema)
+    progress(0.15, say("checking the columns that leave as they came"))
+    refuse_cells(source, judged.schema)
+    tuples = read_tuples(
+        source, judged.schema, values=values, people=people, progress=within(progress, 0.2, 1.0)
+    )
+    warnings = (*check_columns(tuples.data, judged.schema), *tuples.warnings)
+    return PreparedSource(source, judged, tuples, per, warnings)
+
+
+def _refuse_not_yet(schema: Schema) -> None:
+    person = schema.person
+    if person is not None and person.published:
+        raise ParameterError(
+            say("The person column '{column}' would be published by an engine.", column=person.name),
+            "Whoever links the rows of a person must be checked for, which engines cannot do yet.",
+            say("Set publish = false in [columns.{column}], or use --engine memory.", column=person.name),
+        )
+    if schema.dataset.population_file is not None:
+        raise ParameterError(
+            "The schema names a population, and an engine cannot match one yet.",
+            "k-map and delta-presence count people outside the table.",
+            "Use --engine memory, or leave the population out.",
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class PlannedRelease:
+    """What would be published of a source, decided on its counted tuples; nothing is written yet.
+
+    *recoded* speaks of entries of `prepared.data`; *planned* is what was found on the published texts of those. *shown* are
+    the texts of each visible group, *group* the group of each entry that is published.
+
+    >>> import pyarrow as pa
+    >>> from velado.engines.duckdb_source import of_arrow
+    >>> from velado.release.methods import Mondrian
+    >>> from velado.testing.examples import table
+    >>> ready = prepare_source(of_arrow(pa.table({"age": [20, 30]})), table(age=[20, 30]).schema)
+    >>> plan_release(ready, Mondrian(), k=2)
+    PlannedRelease(2 of 2 rows by mondrian; 1 groups)
+    """
+
+    prepared: PreparedSource
+    recoded: Recoded
+    planned: Checked
+    method: Method
+    goal: Goal
+    seed: int
+    shown: pl.DataFrame
+    group: Int32Array
+
+    def __repr__(self) -> str:
+        return (
+            f"PlannedRelease({self.rows:,} of {self.prepared.source.rows:,} rows by {self.method.name}; "
+            f"{self.planned.partition.count:,} groups)"
+        )
+
+    @property
+    def counts(self) -> Int64Array:
+        """The rows behind each entry."""
+        counts = self.prepared.data.counts
+        assert counts is not None
+        return counts
+
+    @property
+    def rows(self) -> int:
+        """How many rows would be published."""
+        return int(self.counts[self.recoded.kept].sum())
+
+    @property
+    def suppressed(self) -> int:
+        """How many rows of the source are left out."""
+        return self.prepared.source.rows - self.rows
+
+    @property
+    def promise(self) -> Promise:
+        """What kind of promise it is."""
+        kept = self.goal.guarantees == () or self.method.promise == "as in the paper"
+        return self.method.promise if kept else "guaranteed"
+
+    @cached_property
+    def losses(self) -> dict[str, float]:
+        """Mean normalized certainty penalty of each quasi-identifier; rows left out count 1."""
+        return self._losses(public=False)
+
+    @cached_property
+    def public_losses(self) -> dict[str, float]:
+        """The same as far as the published table itself shows it: domains are the range of the rows that left."""
+        return self._losses(public=True)
+
+    def _losses(self, public: bool) -> dict[str, float]:
+        kept, rows, out = self.recoded.kept, self.prepared.source.rows, dict[str, float]()
+        for column, published in zip(self.prepared.data.columns, self.recoded.columns, strict=True):
+            losses = published.losses(column)
+            losses = losses if bool(kept.all()) else losses[kept]
+            declared = self.prepared.schema.columns[column.name].bounds is not None
+            if public and column.points is not None and not declared:
+                seen = column.points[column.codes[kept & (column.codes != column.missing)]]
+                span = float(seen.max() - seen.min()) if seen.size else 0.0
+                if span > 0:
+                    losses = np.minimum(losses * column.span / span, 1.0)
+            out[column.name] = float((losses @ self.counts[kept] + self.suppressed) / rows)
+        return out
+
+    @property
+    def loss(self) -> float:
+        """Mean normalized certainty penalty over rows and quasi-identifiers."""
+        return float(np.mean(list(self.losses.values())))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The published columns in the source's order."""
+        known = self.prepared.schema.columns
+        return tuple(n for n in self.prepared.source.types.names if n in known and known[n].published)
+
+    def recoding(self, key: Key, content: bytes = b"") -> Recoding:
+        """What the engine is told: the group of every tuple that is published, and the groups' texts.
+
+        The order of rows is drawn under *key*, from a digest of the *content* too, so that two releases share none.
+        """
+        kept = self.recoded.kept
+        texts = {}
+        example = _examples(self.group, self.shown.height)
+        for column in self.recoded.columns:
+            if not self._unchanged(column.name):
+                # As a series of its own kind: a mean is a number, not a text.
+                cells = replace(column, codes=column.codes[kept][example])
+                texts[column.name] = cells.series(np.ones(example.size, dtype=bool)).to_arrow()
+        tuples = self.prepared.tuples
+        entries = tuple(keys[kept] for keys in tuples.entries)
+        order = int(key.digest(b"row order of an engine" + content)[:16], 16)
+        return Recoding(tuples.keys, entries, self.group, texts, self.columns, order)
+
+    def _unchanged(self, name: str) -> bool:
+        """Whether every published text of a column is the one its rows had: then its cells leave as they came."""
+        tuples = self.prepared.tuples
+        at = next(n for n, one in enumerate(tuples.columns) if one.encoded.name == name)
+        kept = self.recoded.kept
+        texts, spellings = tuples.columns[at].single_texts()
+        codes = np.unique(tuples.data.columns[at].codes[kept])
+        if bool((spellings[codes] != 1).any()):
+            return False
+        published = self.recoded.columns[at]
+        pairs, count = group_by_codes(
+            [tuples.data.columns[at].codes[kept], published.codes[kept]],
+            [self.prepared.data.columns[at].size, len(published.values)],
+        )
+        example = _examples(pairs, count)
+        own = pl.Series(
+            [texts[code] for code in tuples.data.columns[at].codes[kept][example].tolist()], dtype=pl.String
+        )
+        shown = replace(published, codes=published.codes[kept][example])
+        return bool(own.eq_missing(shown.series(np.ones(count, dtype=bool)).cast(pl.String)).all())
+
+    def people_of(self, groups: pl.DataFrame) -> ValueEntries | None:
+        """The people behind each of *groups* (published texts), from the second count of tuples and people."""
+        people = self.prepared.data.people
+        if people is None:
+            return None
+        assert isinstance(people, ValueEntries)
+        numbered = self.shown.join(
+            groups.with_row_index("at"),
+            on=groups.columns,
+            how="left",
+            nulls_equal=True,
+            maintain_order="left",
+        )
+        of_group = numbered.get_column("at").cast(pl.Int64).fill_null(-1).to_numpy()
+        of_entry = np.full(self.recoded.kept.size, -1, dtype=np.int64)
+        of_entry[self.recoded.kept] = of_group[self.group]
+        at = of_entry[people.at]
+        there = at >= 0
+        return ValueEntries.of(at[there], people.codes[there], people.counts[there], people.size)
+
+
+def _examples(labels: Int32Array, count: int) -> Int64Array:
+    """An entry of each group."""
+    out = np.zeros(count, dtype=np.int64)
+    out[labels] = np.arange(labels.size)
+    return out
+
+
+def plan_release(
+    prepared: PreparedSource,
+    method: Method,
+    *,
+    k: int | None = None,
+    guarantees: Sequence[Guarantee] = (),
+    suppression: float = 0.0,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> PlannedRelease:
+    """What *method* would publish, checked on the texts of its counted tuples; or the error that a table in memory gets.
+
+    >>> import pyarrow as pa
+    >>> from velado.engines.duckdb_source import of_arrow
+    >>> from velado.release.methods import Mondrian
+    >>> from velado.testing.examples import table
+    >>> ready = prepare_source(of_arrow(pa.table({"age": [20, 30, 40, 41]})), table(age=[20]).schema)
+    >>> plan_release(ready, Mondrian(), k=2).planned.verdicts[0].achieved
+    2
+    """
+    _refuse_population(guarantees)
+    _refuse_rows(method)
+    rows, data = prepared.source.rows, prepared.data
+    goal = goal_of(prepared.schema, prepared.per, method, k, guarantees, suppression)
+    _refuse_uncounted(prepared, goal)
+    refuse_blanks(prepared.tuples.blank_rows, rows, goal)
+    refuse_few(data.total, goal)
+    progress(0.0, method.title)
+    spare = goal.suppressible(rows) - prepared.tuples.blank_rows
+    seen = data.weighted({column.name: column.weight for column in prepared.schema.quasi})
+
+    def planned(share: float) -> PlannedRelease:
+        recoded = method.anonymize(
+            seen, replace(goal, suppression=share), seeded(seed, method.name), progress
+        )
+        recoded, shown, checked = settled(
+            data, recoded, goal, lambda tried: _checked(data, tried, goal), rows=rows
+        )
+        return PlannedRelease(
+            prepared, recoded, checked, method, goal, seed, shown, _visible(recoded, recoded.kept)[0]
+        )
+
+    try:
+        return planned(spare / data.total)
+    except GuaranteeNotMet:
+        # As in memory: promises about distributions compare with the published table, which dropping rows changes.
+        if not spare:
+            raise
+        return planned(0.0)
+
+
+def counts_people(goal: Goal) -> bool:
+    """Whether a promise counts people rather than rows.
+
+    >>> from velado.release.guarantees import KAnonymity
+    >>> counts_people(Goal((KAnonymity(5, "person"),))), counts_people(Goal((KAnonymity(5),)))
+    (True, False)
+    """
+    return any(one.reads == "crowd" and not one.rows_decide for one in goal.guarantees)
+
+
+def _refuse_uncounted(prepared: PreparedSource, goal: Goal) -> None:
+    unread = goal.reads_sensitive and prepared.schema.sensitive and not prepared.data.sensitive
+    if unread or (counts_people(goal) and prepared.data.people is None):
+        raise ValueError(
+            "the source was prepared without what this goal reads: prepare it with values and people"
+        )
+
+
+def _refuse_rows(method: Method) -> None:
+    if method.takes == "rows":
+        raise ParameterError(
+            say(
+                "'{method}' parts rows with the same values, and an engine counts them together.",
+                method=method.name,
+            ),
+            "Which of them is in which group could not be told to it.",
+            "Use mondrian (with strict cuts), progressive, full-domain or das, or --engine memory.",
+        )
+
+
+def _refuse_population(guarantees: Sequence[Guarantee]) -> None:
+    for guarantee in guarantees:
+        if guarantee.reads == "population":
+            raise ParameterError(
+                say("{guarantee} counts people of a population.", guarantee=guarantee.name),
+                "An engine cannot match one yet.",
+                "Use --engine memory.",
+            )
+
+
+def _visible(recoded: Recoded, kept: BoolArray) -> tuple[Int32Array, int]:
+    """The published combination of each entry that is kept, by the numbers of its texts."""
+    return group_by_codes(
+        [column.codes[kept] for column in recoded.columns], [len(c.values) for c in recoded.columns]
+    )
+
+
+def _checked(data: EncodedTable, recoded: Recoded, goal: Goal) -> tuple[pl.DataFrame, Checked]:
+    kept: BoolArray = recoded.kept
+    groups, count = _visible(recoded, kept)
+    example = _examples(groups, count)
+    shown = pl.DataFrame(
+        [
+            replace(column, codes=column.codes[kept][example])
+            .series(np.ones(count, dtype=bool))
+            .cast(pl.String)
+            for column in recoded.columns
+        ]
+    )
+    part = data if bool(kept.all()) else data.subset(np.flatnonzero(kept))
+    assert part.counts is not None
+    people, values = listed(part, groups)
+    checked = check_published(
+        frame=shown,
+        quasi=[column.name for column in recoded.columns],
+        guarantees=goal.guarantees,
+        people=people,
+        sensitive=values,
+        shapes=data.shapes,
+        weights=np.bincount(groups, part.counts, minlength=count).astype(np.int64),
+    )
+    of_entries = checked.partition.of_rows(groups)
+    return shown, replace(checked, partition=replace(of_entries, weights=part.counts))
+
+
+@dataclass(frozen=True, repr=False)
+class SourceRelease:
+    """A table written from a plan, and what was found by counting the written rows.
+
+    *written* is the published table where it stands now; *checked* was counted there. *behind* is the smallest group for who also
+    reads the columns that tell a quasi-identifier, None where there are none.
+
+    >>> SourceRelease.__name__
+    'SourceRelease'
+    """
+
+    plan: PlannedRelease
+    checked: Checked
+    columns: tuple[str, ...]
+    behind: int | None = None
+
+    def __repr__(self) -> str:
+        state = "; ".join(verdict.sentence() for verdict in self.verdicts) or "no guarantee, measured only"
+        return f"SourceRelease({self.plan.rows:,} rows by {self.plan.method.name}; {state})"
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """One verdict per guarantee, found on the written rows."""
+        return self.checked.verdicts
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the owner should know before the table leaves."""
+        return (*self.public_warnings, *self.plan.prepared.tuples.own_warnings)
+
+    @property
+    def public_warnings(self) -> tuple[str, ...]:
+        """What everybody who has the table may know of it."""
+        return (*self.plan.prepared.warnings, *self.plan.recoded.warnings)
+
+    def facts(self) -> dict[str, dict[str, object]]:
+        """Result, promise, cost and how it was made, without any cell value."""
+        plan, judged = self.plan, self.plan.prepared.judged
+        return {
+            "result": {
+                "rows": plan.rows,
+                "columns": list(self.columns),
+                "row_order": "drawn",
+                "suppressed_rows": plan.suppressed,
+            },
+            "promise": {
+                "type": plan.promise,
+                "verdicts": [asdict(verdict) for verdict in self.verdicts],
+                "readings_of_blanks": [asdict(reading) for reading in self.checked.readings],
+                "side_doors": [asdict(door) for door in judged.side_doors],
+                "signed_columns": [asdict(one) for one in judged.signed],
+                "warnings": list(self.warnings),
+                "judged": judged.said,
+            },
+            "cost": {"ncp": plan.loss, "ncp_by_column": plan.losses},
+            "how": {
+                "engine": plan.prepared.source.engine,
+                "plan": "compress",
+                "tuples": plan.prepared.data.rows,
+                "method": describe(plan.method),
+                "guarantees": [describe(guarantee) for guarantee in plan.goal.guarantees],
+                "suppression_limit": plan.goal.suppression,
+                "seed": plan.seed,
+                "operations": [],
+                "notes": dict(plan.recoded.notes),
+            },
+        }
+
+
+def check_written(plan: PlannedRelease, written: RowSource) -> SourceRelease:
+    """The release, if the rows that were written are those that were planned and keep every promise; else an error.
+
+    *written* is counted from its bytes. People, and sensitive values that are not published, are not in it: they are those
+    of the second count of the source, and the groups they stand behind must be there with the very same rows.
+
+    >>> check_written.__name__
+    'check_written'
+    """
+    quasi = [column.name for column in plan.recoded.columns]
+    groups = published_groups(written, quasi)
+    behind = np.bincount(plan.group, plan.counts[plan.recoded.kept], minlength=plan.shown.height)
+    expected = (
+        plan.shown.with_columns(pl.Series("rows of it", behind.astype(np.int64)))
+        .group_by(quasi)
+        .agg(pl.col("rows of it").sum())
+        .sort(quasi)
+    )
+    same = expected.equals(groups.frame.with_columns(pl.Series("rows of it", groups.rows)).sort(quasi))
+    if not same:
+        plan.prepared.source.unchanged()
+        raise EngineError(
+            "The table that was written is not the one that was planned.",
+            "Its groups, counted anew, differ, so no promise can be made of it and nothing was published.",
+            "Run it again when nobody writes to the source; if it stays so, please report it.",
+        )
+    people = plan.people_of(groups.frame)
+    checked = check_source(groups, plan.prepared.schema, plan.goal.guarantees, people=people)
+    hidden = [c.name for c in plan.prepared.schema.sensitive if c.name not in written.types.names]
+    if hidden:
+        checked = _with_planned(plan, checked, hidden)
+    for verdict in checked.verdicts:
+        if not verdict.holds:
+            raise GuaranteeNotMet(
+                verdict.failure(),
+                "People in them could be picked out of the published table, so nothing was published.",
+                "Run it again; if it stays so, please report it.",
+            )
+    return SourceRelease(plan, checked, plan.columns, _behind_doors(plan, written, quasi))
+
+
+def _with_planned(plan: PlannedRelease, checked: Checked, hidden: Sequence[str]) -> Checked:
+    """The verdicts with the values of columns that are not in the table, as the plan counted them."""
+    asked = [
+        planned if getattr(guarantee, "column", "") in (None, *hidden) else found
+        for guarantee, found, planned in zip(
+            plan.goal.guarantees, checked.verdicts, plan.planned.verdicts, strict=True
+        )
+    ]
+    return replace(checked, verdicts=tuple(asked))
+
+
+def _behind_doors(plan: PlannedRelease, written: RowSource, quasi: Sequence[str]) -> int | None:
+    """The smallest group behind all telling columns; a door that leaves too few is refused, as in memory."""
+    doors = plan.prepared.judged.side_doors
+    sensitive = [column.name for column in plan.prepared.schema.sensitive]
+    for door in doors:
+        if counts_people(plan.goal):
+            refuse_small_door(
+                door, doors, lambda door=door: _no_people_behind(door), quasi, sensitive=sensitive
+            )
+        there = [name for name in door.columns if name in written.types.names]
+        refuse_small_door(
+            door,
+            doors,
+            lambda there=there: smallest_group(written, [*quasi, *there]),
+            quasi,
+            least=plan.goal.k or 2,
+            sensitive=sensitive,
+        )
+    columns = [name for name in telling_columns(doors, quasi) if name in written.types.names]
+    return smallest_group(written, [*quasi, *columns]) if columns else None
+
+
+def _no_people_behind(door: SideDoor) -> int:
+    raise SideDoorOpen(
+        say(
+            "Column {columns} gives quasi-identifier '{reveals}' away, and an engine cannot count people behind it yet.",
+            columns=quoted(door.columns),
+            reveals=door.reveals,
+        ),
+        door.undoing(),
+        'Set publish = false or side_door = "accept" for it, count rows with --per row, or use --engine memory.',
+    )

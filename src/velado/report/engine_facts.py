@@ -1,0 +1,86 @@
+"""EngineFacts: what is known of a release that an engine wrote; page, manifest and terminal are made from these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from velado.data.taxonomy import ROOT_LABEL
+from velado.measures.risk.reidentification import ClassSizes, class_sizes
+from velado.release.sources.source_release import SourceRelease
+from velado.report.facts import OutputFacts, SourceFacts
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """One step of a run and how long it took.
+
+    >>> StepTime("writing", 1.5).seconds
+    1.5
+    """
+
+    name: str
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class EngineFacts:
+    """A release written by an engine, the files it came from and made, and how long each step took.
+
+    >>> from velado.testing.examples import small_lake
+    >>> small_lake().facts.smallest
+    2
+    """
+
+    release: SourceRelease
+    source: SourceFacts
+    output: OutputFacts
+    steps: tuple[StepTime, ...] = ()
+
+    @property
+    def quasi(self) -> list[str]:
+        """The quasi-identifiers."""
+        return [column.name for column in self.release.plan.prepared.data.columns]
+
+    @property
+    def before(self) -> ClassSizes:
+        """How large the groups of the original quasi-identifiers are."""
+        return class_sizes(self.release.plan.counts)
+
+    @property
+    def after(self) -> ClassSizes:
+        """How large the groups of the published table are, as counted in it."""
+        return class_sizes(self.release.checked.partition.sizes)
+
+    @property
+    def smallest(self) -> int:
+        """The smallest group of the published table."""
+        return self.after.smallest
+
+    @property
+    def ends(self) -> dict[str, float | None]:
+        """Number columns that are published by intervals, and the step their ends are rounded to, None for true ones."""
+        plan = self.release.plan
+        return {
+            column.name: None if column.rounding is None else column.rounding.step
+            for column, published in zip(plan.prepared.data.columns, plan.recoded.columns, strict=True)
+            if column.is_numeric
+            and published.states_cover
+            and any(value is not None and value != ROOT_LABEL for value in published.values)
+        }
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the steward should know before the table leaves."""
+        doors = self.release.plan.prepared.judged.side_doors
+        return [*self.release.warnings, *(door.sentence() for door in doors if not door.accepted)]
+
+    def facts(self) -> dict[str, object]:
+        """All of it as plain values, for `report.json`; not for publication."""
+        return {
+            "input": self.source,
+            "output": self.output,
+            **self.release.facts(),
+            "groups": {"before": self.before.to_dict(), "after": self.after.to_dict()},
+            "behind_side_doors": self.release.behind,
+            "steps": self.steps,
+        }

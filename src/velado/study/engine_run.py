@@ -1,0 +1,317 @@
+"""publish_files(): a table that lies in files of any size, released out of core. The whole folder stands there, or nothing.
+
+    count -> method on counted tuples -> join and write -> count what was written -> facts -> put in place
+
+Everything a run writes on its way lies in one private folder beside the target, which the next run removes if this one is
+killed; the release stands under its name only after the written bytes were counted and every promise held.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import cast
+
+import polars as pl
+import pyarrow as pa
+
+from velado.data.formulas import formula_cells
+from velado.data.io import read_schema
+from velado.data.keys import OWNER_FILE, Key, owner_key
+from velado.data.schema import Schema
+from velado.data.staging import PRIVATE, PUBLIC, StagedFolder, file_digest, staged_folder
+from velado.data.table import Undeclared
+from velado.engines.duckdb_source import DuckDBSource, lake_files, open_files
+from velado.engines.row_source import ROWS, RowSource
+from velado.errors import OutputError, ParameterError
+from velado.release import DEFAULT_METHOD
+from velado.release.anonymize import goal_of
+from velado.release.goal import Progress, default_k, silent, within
+from velado.release.methods._method import Method
+from velado.release.run_settings import Guarantees
+from velado.release.sources.source_release import (
+    SourceRelease,
+    check_written,
+    counts_people,
+    plan_release,
+    prepare_source,
+)
+from velado.report.blocks import Page
+from velado.report.engine_facts import EngineFacts, StepTime
+from velado.report.engine_page import engine_page, engine_public_page
+from velado.report.facts import OutputFacts, SourceFacts
+from velado.report.manifest import engine_manifest, manifest_json
+from velado.report.render import as_values, render_html, render_markdown, to_json
+from velado.settings import Where, made
+from velado.study.recipe import Format, Per, Recipe, RecipeInput, Report, without_folders
+from velado.text import Language, say, say_n, speaking
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class EnginePublished:
+    """A release that an engine wrote to *folder*, all that is known of it, and the *page* its reports were rendered from.
+
+    >>> from velado.testing.examples import small_lake
+    >>> small_lake()
+    EnginePublished(SourceRelease(8 rows by mondrian; k-anonymity: needs 2 rows, the weakest group has 2; holds.) in 'out')
+    """
+
+    facts: EngineFacts
+    page: Page
+    folder: Path
+
+    @property
+    def release(self) -> SourceRelease:
+        """The release itself."""
+        return self.facts.release
+
+    @property
+    def public(self) -> Path:
+        """The folder that may leave."""
+        return self.folder / PUBLIC
+
+    @property
+    def private(self) -> Path:
+        """The folder that stays."""
+        return self.folder / PRIVATE
+
+    def __repr__(self) -> str:
+        return f"EnginePublished({self.release!r} in '{self.folder.name}')"
+
+
+@dataclass
+class StepClock:
+    """The steps of a run: each is told as progress when it begins, and how long it took is kept.
+
+    >>> clock = StepClock(silent, ("reading", "writing"))
+    >>> with clock.step():
+    ...     pass
+    >>> [step.name for step in clock.done]
+    ['reading']
+    """
+
+    progress: Progress
+    names: Sequence[str]
+    done: list[StepTime] = field(default_factory=list)
+
+    @contextmanager
+    def step(self) -> Iterator[Progress]:
+        """The next step, with a progress of its own."""
+        at, steps = len(self.done), len(self.names)
+        name = self.names[at]
+
+        def told(share: float, doing: str = "") -> None:
+            what = say("step {at} of {steps}: {name}", at=at + 1, steps=steps, name=doing or name)
+            self.progress((at + min(max(share, 0.0), 1.0)) / steps, what)
+
+        told(0.0)
+        begun = time.perf_counter()
+        yield told
+        self.done.append(StepTime(name, time.perf_counter() - begun))
+
+
+STEPS = (
+    say("counting the rows"),
+    say("choosing groups"),
+    say("writing the recoded rows"),
+    say("counting what was written"),
+    say("writing the report"),
+)
+
+
+def publish_files(
+    place: str | Path,
+    schema: Schema | str | Path,
+    method: Method | type[Method] | str = DEFAULT_METHOD,
+    guarantees: Guarantees = (),
+    *,
+    out: str | Path,
+    k: int | None = None,
+    suppression: float = 0.0,
+    seed: int = 0,
+    per: Per | None = None,
+    undeclared: Undeclared = "refuse",
+    format: Format | None = None,
+    formulas: str = "keep",
+    force: bool = False,
+    language: Language = "en",
+    reports: Sequence[Report] = ("html",),
+    key: Key | str | Path | None = None,
+    memory: str | None = None,
+    progress: Progress = silent,
+) -> EnginePublished:
+    """The release of the table in the files of *place* stands in folder *out*, or an error is raised.
+
+    *place* is a file, a folder or a pattern of CSV or Parquet files that are one table; DuckDB reads it, holding at most
+    *memory* (e.g. "3GB"). The table is written in *format*, by default that of the files. Everything else is as for `publish`;
+    what an engine cannot do yet is refused.
+
+    >>> from velado.testing.examples import small_lake
+    >>> small_lake().release.plan.rows
+    8
+    """
+    schema_file = None if isinstance(schema, Schema) else Path(schema)
+    meaning = schema if isinstance(schema, Schema) else read_schema(schema)
+    paths = lake_files(place)
+    kept: Format = format or ("parquet" if paths[0].suffix.lower() in (".parquet", ".pq") else "csv")
+    given = {
+        "schema": meaning,
+        "method": method,
+        "guarantees": guarantees,
+        "seed": seed,
+        "k": k,
+        "suppression": suppression,
+        "per": per,
+        "format": kept,
+        "formulas": formulas,
+        "language": language,
+        "undeclared": undeclared,
+        "reports": reports,
+    }
+    recipe = made(Recipe, given, Where("python"))
+    if k is None:
+        recipe = replace(recipe, k=default_k(recipe.method.promise, recipe.guarantees))
+    if recipe.formulas == "escape":
+        raise ParameterError(
+            "An engine cannot escape cells that begin like a formula yet.",
+            "They would be published as they are.",
+            "Use --formulas keep (they are counted) or refuse, or --engine memory.",
+        )
+    reads = [
+        *paths,
+        *([schema_file] if schema_file else []),
+        *([Path(key)] if isinstance(key, str | Path) else []),
+    ]
+    owner = owner_key(key)
+    clock = StepClock(progress, STEPS)
+    with staged_folder(Path(out), force, reads) as staged:
+        source = open_files(paths, recipe.schema, staged.scratch, memory=memory)
+        try:
+            facts, page = _write(recipe, source, owner, staged, clock, memory)
+        finally:
+            source.close()
+    progress(1.0, say("done"))
+    return EnginePublished(facts=facts, page=page, folder=Path(out).absolute())
+
+
+def _write(
+    recipe: Recipe, source: DuckDBSource, key: Key, staged: StagedFolder, clock: StepClock, memory: str | None
+) -> tuple[EngineFacts, Page]:
+    with clock.step() as progress:
+        goal = goal_of(
+            recipe.schema, recipe.per, recipe.method, recipe.k, recipe.guarantees, recipe.suppression
+        )
+        prepared = prepare_source(
+            source,
+            recipe.schema,
+            per=recipe.per,
+            undeclared=recipe.undeclared,
+            values=goal.reads_sensitive,
+            people=counts_people(goal),
+            progress=within(progress, 0.0, 0.9),
+        )
+        content = source.fingerprint()
+    with clock.step() as progress:
+        plan = plan_release(
+            prepared,
+            recipe.method,
+            k=recipe.k,
+            guarantees=recipe.guarantees,
+            suppression=recipe.suppression,
+            seed=recipe.seed,
+            progress=progress,
+        )
+    file = f"table.{recipe.format}"
+    path = staged.file(f"{PUBLIC}/{file}")
+    with clock.step():
+        source.write(plan.recoding(key, content), path, recipe.format)
+        source.unchanged()
+    with clock.step():
+        written = open_files(path, replace(recipe.schema, encoding="utf-8"), staged.scratch, memory=memory)
+        try:
+            release = check_written(plan, written)
+            cells = count_formula_cells(written)
+        finally:
+            written.close()
+    if cells and recipe.formulas == "refuse":
+        raise OutputError(
+            say_n(
+                "{n:,} cell or column name begins like a spreadsheet formula.",
+                "{n:,} cells or column names begin like a spreadsheet formula.",
+                cells,
+            ),
+            "A spreadsheet program would run them when the file is opened.",
+            "Allow them with --formulas keep, or correct them.",
+        )
+    with clock.step():
+        digest = key.digest(content)
+        facts = EngineFacts(
+            release=release,
+            source=SourceFacts(
+                name=source.name,
+                keyed_sha256=digest,
+                key=key.fingerprint,
+                rows=source.rows,
+                columns=tuple(source.types.names),
+            ),
+            output=OutputFacts(file=file, sha256=file_digest(path), formulas=cells),
+            steps=tuple(clock.done),
+        )
+        recipe = replace(
+            recipe,
+            schema=without_folders(recipe.schema),
+            input=RecipeInput(name=source.name, digest=digest, key=key.fingerprint),
+        )
+        files, page = report_files(facts, recipe, key)
+        staged.put(files)
+    return facts, page
+
+
+def report_files(facts: EngineFacts, recipe: Recipe, key: Key) -> tuple[dict[str, bytes], Page]:
+    """The files of a release beside its table, by name, and the page the reports are rendered from.
+
+    >>> from velado.testing.examples import small_lake
+    >>> report_files.__name__, small_lake().page.title
+    ('report_files', 'Release report')
+    """
+    files = {
+        f"{PUBLIC}/manifest.json": manifest_json(engine_manifest(facts, key)),
+        f"{PRIVATE}/recipe.toml": recipe.to_toml().encode(),
+        f"{PRIVATE}/{OWNER_FILE}": key.secret + b"\n",
+    }
+    with speaking(recipe.language):
+        page = engine_page(facts)
+        files[f"{PUBLIC}/about.html"] = render_html(engine_public_page(facts)).encode()
+        for kind in recipe.reports:
+            files[f"{PRIVATE}/report.{kind}"] = _rendered(kind, facts, page, recipe.language).encode()
+    return files, page
+
+
+def _rendered(kind: Report, facts: EngineFacts, page: Page, language: Language) -> str:
+    if kind == "html":
+        return render_html(page)
+    if kind == "md":
+        return render_markdown(page)
+    with speaking("en"):
+        told = as_values(facts.facts())
+    return to_json({"language": language, "facts": told, "report": page})
+
+
+def count_formula_cells(written: RowSource) -> int:
+    """How many text cells and names of a written table a spreadsheet program would run as a formula.
+
+    >>> from velado.engines.duckdb_source import of_arrow
+    >>> count_formula_cells(of_arrow(pa.table({"note": ["=1+1", "=1+1", "-5"]})))
+    2
+    """
+    names = pl.Series(written.types.names, dtype=pl.String)
+    cells = int(formula_cells(names).sum())
+    for name in written.types.names:
+        if pa.types.is_string(written.types.field(name).type):
+            found = cast(pl.DataFrame, pl.from_arrow(written.domain(name)))
+            risky = formula_cells(found.get_column("value"))
+            cells += int(found.get_column(ROWS).filter(risky).sum())
+    return cells
