@@ -95,5 +95,7 @@ def test_a_notebook_is_stored_without_output_and_in_the_form_that_readers_know(n
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_every_link_of_a_notebook_leads_somewhere(name):
     for cell in NOTEBOOKS[name]["cells"]:
-        for target in re.findall(r"\]\(([^)#]+)\)", "".join(cell["source"]) * (cell["cell_type"] == "markdown")):
+        for target in re.findall(
+            r"\]\(([^)#]+)\)", "".join(cell["source"]) * (cell["cell_type"] == "markdown")
+        ):
             assert (FOLDER / target).exists(), f"{target} is not there"
