@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_type_hints
 
 import click
 import typer
+from click.shell_completion import CompletionItem
 from typer.core import TyperCommand, TyperGroup
 
 from velado.apps.cli import show
@@ -213,6 +214,12 @@ class OneOf(_ParamType):
         """The word, or an error that names the flag."""
         return one_of(value, self.words, param.opts[0] if param else "")
 
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The words that begin like what was typed."""
+        return [CompletionItem(word) for word in self.words if word.startswith(incomplete)]
+
 
 class OfSetting(_ParamType):
     """The type of a flag that a settings class declares; the class is imported only when the flag is given.
@@ -248,8 +255,8 @@ class OfSetting(_ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The value, or the error that every other door gives; a default needs no reading."""
-        if not isinstance(value, str):
-            return value
+        if not isinstance(value, str) or (ctx is not None and ctx.resilient_parsing):
+            return value  # a shell that completes words wants none of them judged
         from velado.settings import checked_flag
 
         return checked_flag(param.opts[0] if param else "", value, self.hint())

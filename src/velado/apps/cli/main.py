@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from contextvars import copy_context
@@ -12,7 +13,7 @@ import click
 import typer
 
 from velado.apps.cli import error_display
-from velado.apps.cli.app import app, chosen_language, click_command
+from velado.apps.cli.app import app, chosen_language, click_command, one_of
 from velado.apps.cli.commands import (  # noqa: F401  (each joins the application)
     _anonymize,
     _apply,
@@ -37,6 +38,7 @@ from velado.apps.cli.commands import (  # noqa: F401  (each joins the applicatio
     _transform,
     _verify,
 )
+from velado.apps.cli.completion import ASKED, SHELLS, answer, script
 from velado.apps.cli.options import show_values_option
 from velado.errors import ParameterError
 from velado.text import Language, say, speaking, told
@@ -78,11 +80,27 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _completion(shell: str | None) -> None:
+    if shell is not None:
+        typer.echo(script(one_of(shell, SHELLS, "--show-completion")))
+        raise typer.Exit
+
+
 @app.callback()
 def _velado(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
+    shell: Annotated[
+        str | None,
+        typer.Option(
+            "--show-completion",
+            metavar="bash|zsh|fish",
+            callback=_completion,
+            is_eager=True,
+            help='Print what a shell reads to complete commands and flags: eval "$(velado --show-completion bash)".',
+        ),
+    ] = None,
 ) -> None:
     """Publish tables about people without exposing them, and prove what was protected."""
 
@@ -120,6 +138,8 @@ def run(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     kept: dict[str, Path] = {}
+    if asked := os.environ.get(ASKED):
+        return _complete(asked)
     with speaking(_language_of(arguments)):
         try:
             code = command().main(list(arguments), prog_name="velado", standalone_mode=False, obj=kept)
@@ -137,6 +157,14 @@ def _run(arguments: Sequence[str]) -> int:
             code = error_display.report(error, "--json" in arguments, "--debug" in arguments)
             error_display.write_hidden(error, kept)
     return code if isinstance(code, int) else 0
+
+
+def _complete(asked: str) -> int:
+    """The words that a shell asked for are printed; what it asks wrongly is answered with nothing."""
+    words = answer(command(), asked)
+    if words:
+        click.echo(words)
+    return 0 if words is not None else 1
 
 
 def _language_of(arguments: Sequence[str]) -> Language:

@@ -542,7 +542,7 @@ class CommandWithMethodFlags(Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take the method's flags out, keep them for the body, and parse what is left as usual."""
-        if not set(args) & set(self.get_help_option_names(ctx)):
+        if not ctx.resilient_parsing and not set(args) & set(self.get_help_option_names(ctx)):
             args, ctx.meta[META] = split_flags(args, self._options(), _method_named)
         return super().parse_args(ctx, args)
 
