@@ -26,7 +26,7 @@ ALL = (
 
 def main() -> None:
     """Run and print."""
-    for name in sys.argv[1:] or ALL:
+    for name in [name for name in sys.argv[1:] if not name.startswith("--")] or ALL:
         importlib.import_module(f"benchmarks.{name}").main()
 
 

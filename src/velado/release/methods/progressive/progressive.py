@@ -297,5 +297,5 @@ _SMALL = 20_000
 _LARGE = 40_000
 _EFFORT = {"fast": 0.08, "default": 1.0, "high": 9.0}
 """About how many times the work of the default is done."""
-_BOXES = {"default": 1.25, "high": 15.0}
+_BOXES = {"default": 1.0, "high": 15.0}
 """About how many seconds of one core the listing of boxes has."""
