@@ -18,7 +18,15 @@ from velado.data.encoded import EncodedTable as EncodedTable
 from velado.data.encoded import Rounding, count_matches
 from velado.data.normal import Spellings, normal_of, spellings, value_codes
 from velado.data.numbers import parse_and_clamp, parse_numbers
-from velado.data.partition import BoolArray, FloatArray, Int32Array, Int64Array, Partition, ValueShape
+from velado.data.partition import (
+    BoolArray,
+    FloatArray,
+    Int32Array,
+    Int64Array,
+    IntArray,
+    Partition,
+    ValueShape,
+)
 from velado.data.schema import Column
 from velado.data.table import Table, table_given
 from velado.data.taxonomy import ROOT_LABEL, Taxonomy, from_paths
@@ -195,7 +203,7 @@ def encode_column(table: Table, column: Column) -> EncodedColumn:
 
 def _encode_numeric(table: Table, column: Column, blank: BoolArray) -> EncodedColumn:
     numbers, whole, moved = parse_and_clamp(table, column, blank)
-    points, codes = np.unique(numbers[~blank], return_inverse=True)
+    points, codes = _ranked(numbers[~blank], whole)
     rounding = None if column.round is None else Rounding(column.round, column.bounds)
     low, high = column.bounds or (float(points[0]), float(points[-1]))
     if rounding is not None:
@@ -222,6 +230,18 @@ def _encode_numeric(table: Table, column: Column, blank: BoolArray) -> EncodedCo
         moved=moved,
         rounding=rounding,
     )
+
+
+def _ranked(numbers: FloatArray, whole: bool) -> tuple[FloatArray, IntArray]:
+    """The distinct numbers, rising, and the rank of each number among them."""
+    first, last = float(numbers.min()), float(numbers.max())
+    if not whole or last - first > max(1 << 12, 2 * numbers.size):
+        return np.unique(numbers, return_inverse=True)
+    # Whole numbers within a short range are looked up, not sorted.
+    place = (numbers - first).astype(np.int64)
+    seen = np.zeros(int(last - first) + 1, dtype=bool)
+    seen[place] = True
+    return np.flatnonzero(seen) + first, (np.cumsum(seen, dtype=np.int64) - 1)[place]
 
 
 def _encode_tree(table: Table, column: Column, blank: BoolArray) -> EncodedColumn:
