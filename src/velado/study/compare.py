@@ -75,6 +75,7 @@ def compare(
     suppression: float = 0.0,
     seed: int = 0,
     improve: bool = False,
+    blind: bool = False,
     per: str | None = None,
     population: Any = None,
     undeclared: Undeclared = "refuse",
@@ -84,7 +85,8 @@ def compare(
     """Every registered method that guarantees k (or those named), run on *source* with the same promise.
 
     A method that cannot keep it is listed with its reason; nothing is left out in silence. *settings* gives
-    further parameters per method; *improve* improves the groups of each. Seconds are CPU seconds of the method and its check (the table is prepared once,
+    further parameters per method; *improve* improves the groups of each, *blind* makes them without a
+    look at sensitive values. Seconds are CPU seconds of the method and its check (the table is prepared once,
     for all), compilation included in the first use of a kernel.
 
     >>> import polars
@@ -100,6 +102,7 @@ def compare(
         suppression=suppression,
         seed=seed,
         improve=improve,
+        blind=blind,
         per=per,
         undeclared=undeclared,
     )
@@ -113,7 +116,7 @@ def compare(
         progress(number / len(chosen), usual.title)
         own: Any = usual  # a settings class, as every method is
         method: Method = replace(own, **(settings or {}).get(usual.name, {}))
-        goal = goal_for(prepared, method, k, asked.guarantees, asked.suppression)
+        goal = goal_for(prepared, method, k, asked.guarantees, asked.suppression, asked.blind)
         start = time.process_time()
         try:
             release = carry_out(prepared, method, goal, seed=asked.seed, improve=improving)
