@@ -53,6 +53,7 @@ def anonymize(
     key: Key | str | Path | None = None,
     keep_order: bool = False,
     improve: bool = False,
+    blind: bool = False,
     progress: Progress = silent,
 ) -> Release:
     """A release of *source* that keeps k and every further guarantee, or an error.
@@ -64,7 +65,8 @@ def anonymize(
     operations done first. *population* is a table of everyone the source was drawn from, for k-map and
     delta-presence. *key* is the owner's key or its file, under which the order of rows and random operations are
     drawn; by default that of this user. With *improve* the groups that a partitioner made are searched for better ones
-    that keep the same promise. The same input, settings, *seed* and key give the same release.
+    that keep the same promise. With *blind* they are made without a look at sensitive values, and those in which a
+    promise about these fails are suppressed whole. The same input, settings, *seed* and key give the same release.
 
     >>> import polars as pl
     >>> from velado.data.keys import Key
@@ -83,6 +85,7 @@ def anonymize(
         undeclared=undeclared,
         keep_order=keep_order,
         improve=improve,
+        blind=blind,
     )
     prepared = prepare(
         table_from(source, schema, asked.undeclared),
@@ -94,7 +97,7 @@ def anonymize(
     )
     if schema is None and not isinstance(source, Table):
         prepared = replace(prepared, own_warnings=(*prepared.own_warnings, _INFERRED))
-    goal = goal_for(prepared, asked.method, asked.k, asked.guarantees, asked.suppression)
+    goal = goal_for(prepared, asked.method, asked.k, asked.guarantees, asked.suppression, asked.blind)
     improving: Effort | None = "default" if asked.improve else None
     return carry_out(prepared, asked.method, goal, seed=asked.seed, improve=improving, progress=progress)
 
@@ -105,14 +108,17 @@ def goal_for(
     k: int | None = None,
     guarantees: Sequence[Guarantee] = (),
     suppression: float = 0.0,
+    blind: bool = False,
 ) -> Goal:
     """What is promised of a prepared table: *k*, or its default, counted in rows or people, and *guarantees*.
+
+    *blind* matters only where a guarantee reads sensitive values.
 
     >>> from velado.testing.examples import table
     >>> goal_for(prepare(table(age=[20, 21])), method_from("mondrian"), k=2)
     Goal(guarantees=(KAnonymity(k=2, unit='row'),), suppression=0.0)
     """
-    return goal_of(prepared.table.schema, prepared.per, method, k, guarantees, suppression)
+    return goal_of(prepared.table.schema, prepared.per, method, k, guarantees, suppression, blind)
 
 
 def goal_of(
@@ -122,6 +128,7 @@ def goal_of(
     k: int | None = None,
     guarantees: Sequence[Guarantee] = (),
     suppression: float = 0.0,
+    blind: bool = False,
 ) -> Goal:
     """What is promised of a table with that schema: *k*, or its default, counted in rows or people, and *guarantees*.
 
@@ -130,16 +137,18 @@ def goal_of(
     2
     """
     k = default_k(method.promise, guarantees) if k is None else k
+    blind = blind and any(one.reads == "values" for one in guarantees)
     unit = per or ("row" if schema.person is None else "person")
     if k is None:
-        return Goal(tuple(guarantees), suppression)
+        return Goal(tuple(guarantees), suppression, blind)
     if unit == "person" and schema.person is None:
         raise ParameterError(
             "k per person was asked for, but the schema names no person column.",
             "Which rows belong to one person is not known.",
             "Mark the column with person = true, or count rows with --per row.",
         )
-    return Goal((KAnonymity(k, "person" if unit == "person" else "row"), *guarantees), suppression)
+    crowd = KAnonymity(k, "person" if unit == "person" else "row")
+    return Goal((crowd, *guarantees), suppression, blind)
 
 
 def carry_out(
@@ -174,7 +183,7 @@ def carry_out(
     seen = prepared.as_seen(tuples)
 
     def published(share: float) -> Release:
-        aim = replace(goal, suppression=share)
+        aim = goal.in_view if goal.blind else replace(goal, suppression=share)
         making = progress if improve is None else within(progress, 0.0, 0.5)
         recoded = method.anonymize(seen, aim, seeded(seed, method.name), making)
         if improve is not None:
@@ -188,7 +197,8 @@ def carry_out(
     except GuaranteeNotMet:
         # Promises about distributions compare with the published table, and dropping rows changes that table:
         # what held against all rows may not hold against those that are left. Without dropping any it does.
-        if not spare:
+        # A second try would be a choice made with the values in view.
+        if not spare or goal.blind:
             raise
         return published(0.0)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 import numpy as np
@@ -79,6 +79,9 @@ def default_k(promise: Promise, guarantees: Sequence[Guarantee]) -> int | None:
 class Goal:
     """The guarantees every published group must hold, and the share of rows that may be dropped for it.
 
+    Where it is *blind*, groups are made without a look at sensitive values, and those that then break a promise about
+    these are left out whole.
+
     >>> goal = Goal((KAnonymity(5),), suppression=0.1)
     >>> goal.k, goal.least_rows, goal.suppressible(100), goal.at(2).k
     (5, 5, 10, 2)
@@ -86,6 +89,7 @@ class Goal:
 
     guarantees: tuple[Guarantee, ...]
     suppression: float = 0.0
+    blind: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         run_settings(suppression=self.suppression)
@@ -112,8 +116,19 @@ class Goal:
 
     @property
     def reads_sensitive(self) -> bool:
-        """True when a guarantee speaks of sensitive values, so that groups are chosen with them in view."""
-        return any(guarantee.reads == "values" for guarantee in self.guarantees)
+        """True when a guarantee speaks of sensitive values, and groups are chosen with them in view."""
+        return not self.blind and any(guarantee.reads == "values" for guarantee in self.guarantees)
+
+    @property
+    def in_view(self) -> Goal:
+        """What a method may look at when the goal is blind: all but promises about values; no row is dropped for it.
+
+        No group that is too small for one of those promises is made: their least size says nothing of anybody's value.
+        """
+        rest = Goal(tuple(one for one in self.guarantees if one.reads != "values"))
+        if rest.least_rows >= self.least_rows:
+            return rest
+        return replace(rest, guarantees=(KAnonymity(self.least_rows), *rest.guarantees))
 
     def suppressible(self, rows: int) -> int:
         """How many of *rows* rows may be dropped."""

@@ -268,6 +268,7 @@ class Release:
                 "method": describe(self.method),
                 "guarantees": [describe(guarantee) for guarantee in self.goal.guarantees],
                 "suppression_limit": self.goal.suppression,
+                **({"blind": True} if self.goal.blind else {}),
                 "seed": self.seed,
                 "operations": [describe(operation) for operation in self.operations],
                 "notes": dict(self.notes),
@@ -353,21 +354,41 @@ def settled(
     limit = goal.suppressible(rows)
     recoded = of_kept_rows(data.columns, recoded) if whole else recoded
     frame, checked = check(recoded)
-    if not checked.holds:
+    first, needed = True, 0
+    while not checked.holds:
         good = goal.holds_in(checked.counts)
         failing = ~good[checked.partition.labels]
         kept = recoded.kept.copy()
         kept[np.flatnonzero(recoded.kept)[failing]] = False
+        if not first and not (goal.blind and failing.any()):
+            _raise_broken(checked, needed, goal.suppression, rows, True)
         needed = rows - _rows_of(data, kept)
-        if needed > limit or not kept.any():
+        # Blind groups are left out until the rest holds, so that the error can say how many rows that takes: without
+        # them the table that promises about distributions compare with is another one.
+        if not kept.any() or (needed > limit and not goal.blind):
             _raise_broken(checked, needed, goal.suppression, rows, bool(kept.any()))
         refuse_means_of_suppressed(recoded, kept)
         recoded = replace(recoded, kept=kept)
         recoded = of_kept_rows(data.columns, recoded) if whole else recoded
         frame, checked = check(recoded)
-        if not checked.holds:
-            _raise_broken(checked, needed, goal.suppression, rows, True)
+        first = False
     dropped = rows - _rows_of(data, recoded.kept)
+    if dropped > limit and goal.blind:
+        raise SuppressionLimitExceeded(
+            say(
+                "The groups were made without a look at sensitive values, and {dropped:,} of {rows:,} rows are in groups "
+                "that break a promise about these; the limit is {limit:,}.",
+                dropped=dropped,
+                rows=rows,
+                limit=limit,
+            ),
+            "Such groups are left out whole, and dropping more rows than agreed would bias what is published.",
+            say(
+                "Allow --suppression {share:g}, ask for larger groups (a higher k), lower the parameter, or leave "
+                "--blind out.",
+                share=np.ceil(1000 * dropped / rows) / 1000,
+            ),
+        )
     if dropped > limit:
         raise SuppressionLimitExceeded(
             say(

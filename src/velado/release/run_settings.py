@@ -45,6 +45,12 @@ OrderSetting = Annotated[bool, Setting("publish the rows in the order of the inp
 ImproveSetting = Annotated[
     bool, Setting("exchange rows between the groups a method made until they lose less")
 ]
+BlindSetting = Annotated[
+    bool,
+    Setting(
+        "make groups without a look at sensitive values, and leave out those that break a promise about them"
+    ),
+]
 Bound = Literal["off", "fast", "tight"]
 BoundSetting = Annotated[Bound, Setting("how long the least loss that is possible is looked for")]
 
@@ -70,6 +76,7 @@ class RunSettings:
     undeclared: UndeclaredSetting = "refuse"
     keep_order: OrderSetting = False
     improve: ImproveSetting = False
+    blind: BlindSetting = False
     bound: BoundSetting = "fast"
 
 

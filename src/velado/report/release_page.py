@@ -448,6 +448,12 @@ def limits_section(verdicts: Sequence[Verdict], quasi: Sequence[str], reads_sens
             "Knowing the method (minimality): groups were chosen with the sensitive values in view, so who knows the "
             "method may infer more than the promise says."
         ),
+        facts.release.goal.blind
+        and say(
+            "Being left out: groups were made without a look at sensitive values, and those that broke a promise about "
+            "these are not in the table. Who knows the method and everybody's quasi-identifiers sees which groups are "
+            "missing, and so that their values were too much alike."
+        ),
         *NEVER_PROMISED,
     )
     intro = say("No release is without risk. This one does not protect against the following.")

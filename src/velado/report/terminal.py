@@ -188,6 +188,17 @@ def warning_lines(facts: ReleaseFacts) -> list[str]:
                 "promise says (minimality)."
             )
         )
+    left_out = int((~release.recoded.kept).sum())
+    if release.goal.blind and left_out:
+        out.append(
+            say_n(
+                "{n:,} row was left out because its group broke a promise about sensitive values: who knows the method "
+                "sees which group is missing.",
+                "{n:,} rows were left out because their groups broke a promise about sensitive values: who knows the method "
+                "sees which groups are missing.",
+                left_out,
+            )
+        )
     told = release.notes.get("not_improved")
     out += [told] if isinstance(told, str) else []
     return [*out, *formula_warnings(facts.output.formulas)]

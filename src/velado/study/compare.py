@@ -89,6 +89,7 @@ def compare(
     suppression: float = 0.0,
     seed: int = 0,
     improve: bool = False,
+    blind: bool = False,
     per: str | None = None,
     population: Any = None,
     undeclared: Undeclared = "refuse",
@@ -99,8 +100,9 @@ def compare(
     """Every registered method that guarantees k (or those named), run on *source* with the same promise.
 
     A method that cannot keep it is listed with its reason; nothing is left out in silence. *settings* gives
-    further parameters per method; *improve* improves the groups of each. For each of *objectives* ("sse", "ncp=1, marginals=0.5")
-    the default method is run once more, searching for that: what it gains there and costs elsewhere is the trade-off.
+    further parameters per method; *improve* improves the groups of each, *blind* makes them without a look at sensitive
+    values. For each of *objectives* ("sse", "ncp=1, marginals=0.5") the default method is run once more, searching for
+    that: what it gains there and costs elsewhere is the trade-off.
     Seconds are CPU seconds of the method and its check (the table is prepared once,
     for all), compilation included in the first use of a kernel.
 
@@ -117,6 +119,7 @@ def compare(
         suppression=suppression,
         seed=seed,
         improve=improve,
+        blind=blind,
         per=per,
         undeclared=undeclared,
     )
@@ -130,7 +133,7 @@ def compare(
     for number, method in enumerate(chosen):
         progress(number / len(chosen), method.title)
         purpose = objectives[number - len(chosen)] if number >= len(chosen) - len(objectives) else ""
-        goal = goal_for(prepared, method, k, asked.guarantees, asked.suppression)
+        goal = goal_for(prepared, method, k, asked.guarantees, asked.suppression, asked.blind)
         start = time.process_time()
         try:
             release = carry_out(prepared, method, goal, seed=asked.seed, improve=improving)

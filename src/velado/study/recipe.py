@@ -24,6 +24,7 @@ from velado.release.run_settings import (
     GUARANTEES_BEYOND,
     METHOD,
     OPERATIONS_FIRST,
+    BlindSetting,
     BoundSetting,
     CrowdSetting,
     ImproveSetting,
@@ -87,6 +88,7 @@ class Recipe:
     reports: Annotated[tuple[Report, ...], Setting("formats of the report")] = ("html",)
     keep_order: OrderSetting = False
     improve: ImproveSetting = False
+    blind: BlindSetting = False
     bound: BoundSetting = "fast"
     input: RecipeInput = RecipeInput()
     operations: Annotated[tuple[Operation, ...], OPERATIONS_FIRST] = ()
@@ -100,7 +102,7 @@ class Recipe:
             "taxonomies": _taxonomy_entries(self.schema),
             "schema": self.schema.to_dict(),
         }
-        rarely = {"keep_order": False, "improve": False, "bound": "fast"}
+        rarely = {"keep_order": False, "improve": False, "blind": False, "bound": "fast"}
         usual = {name for name, value in rarely.items() if getattr(self, name) == value}
         left_out = {*parts} | usual
         plain = {name: value for name, value in table_of(self).items() if name not in left_out}

@@ -37,7 +37,7 @@ from velado.measures.measured import Scores, measure
 from velado.release import DEFAULT_METHOD
 from velado.release.anonymize import carry_out, goal_for
 from velado.release.goal import Goal, Progress, default_k, silent, within
-from velado.release.methods._method import Method, in_groups
+from velado.release.methods._method import Method
 from velado.release.methods.improve import Effort
 from velado.release.methods.progressive._polish import boxes_alone, without_dear_rows
 from velado.release.methods.progressive.lower_bound import lower_bound
@@ -45,7 +45,7 @@ from velado.release.methods.progressive.progressive import Progressive
 from velado.release.operations._operation import Operation
 from velado.release.population import read_plain
 from velado.release.prepare import prepare
-from velado.release.recoded import NoteName
+from velado.release.recoded import NoteName, Recoded
 from velado.release.release import Release
 from velado.release.release import release as make_release
 from velado.release.run_settings import Bound, Guarantees
@@ -136,6 +136,7 @@ def publish(
     key: Key | str | Path | None = None,
     keep_order: bool = False,
     improve: bool = False,
+    blind: bool = False,
     bound: Bound = "fast",
     progress: Progress = silent,
 ) -> Published:
@@ -147,7 +148,7 @@ def publish(
     *schema* is a Schema or the path of a schema file; *schema_folder* says where taxonomy files lie that a
     Schema names but does not hold. *population* is a table of everyone the source was drawn from. *beside* are further
     private files, such as an inferred schema. *improve* searches on from the
-    groups that a partitioner made, *bound* says how long the least possible loss is looked for. The same input, settings, *seed* and *key* give the same folder byte for
+    groups that a partitioner made, *blind* makes groups without a look at sensitive values, *bound* says how long the least possible loss is looked for. The same input, settings, *seed* and *key* give the same folder byte for
     byte.
 
     >>> import tempfile
@@ -176,6 +177,7 @@ def publish(
         "reports": reports,
         "keep_order": keep_order,
         "improve": improve,
+        "blind": blind,
         "bound": bound,
         "operations": operations,
     }
@@ -280,7 +282,7 @@ def _run(
     release = carry_out(
         prepared,
         recipe.method,
-        goal_for(prepared, recipe.method, recipe.k, recipe.guarantees, recipe.suppression),
+        goal_for(prepared, recipe.method, recipe.k, recipe.guarantees, recipe.suppression, recipe.blind),
         seed=recipe.seed,
         improve="default" if recipe.improve else None,
         progress=within(progress, 0.0, 0.45),
@@ -414,11 +416,11 @@ def what_ifs(release: Release, progress: Progress = silent) -> WhatIfs:
         progress(number / len(asked), "what if")
         goal = replace(release.goal.at(other), suppression=suppression)
         try:
-            groups = _known_groups(release, goal)
-            if groups is None:
+            groups, publish = _known_groups(release, goal), release.recoded.regrouped
+            if groups is None or publish is None:
                 again = carry_out(release.prepared, method, goal, seed=release.seed, improve=improve)
             else:
-                recoded = in_groups(release.data, groups, method.recoder)
+                recoded = Recoded(publish(groups), groups.kept, groups)
                 again = make_release(release.prepared, recoded, goal, method, release.seed, readings=False)
             if other <= k and release.loss < again.loss:
                 again = release
@@ -434,7 +436,7 @@ def _known_groups(release: Release, goal: Goal) -> Partition | None:
     Rows are dropped from the groups that are there. On categories alone, boxes at another k are near what a whole run finds.
     """
     method, groups = release.method, release.recoded.partition
-    if not isinstance(method, Progressive) or not goal.rows_only or groups is None:
+    if not isinstance(method, Progressive) or not goal.rows_only or goal.blind or groups is None:
         return None
     data = release.prepared.seen
     if goal.k == release.goal.k:

@@ -110,6 +110,13 @@ Improve = Annotated[
     bool,
     option("--improve", help="Exchange rows between the groups a method made until they lose less."),
 ]
+Blind = Annotated[
+    bool,
+    option(
+        "--blind",
+        help="Make groups without a look at sensitive values; leave out those that break a promise about them.",
+    ),
+]
 KeepOrder = Annotated[
     bool,
     option("--keep-order", help="Publish rows in the order of the input, which may give values away."),
@@ -309,7 +316,7 @@ class PromiseFlags:
         option(
             "--l-diversity",
             click_type=DIVERSITY,
-            help="Distinct values of every sensitive column in each group.",
+            help="Distinct values of every sensitive column in each group; --blind is recommended with it.",
         ),
     ] = None
     t_closeness: Annotated[
@@ -317,7 +324,7 @@ class PromiseFlags:
         option(
             "--t-closeness",
             click_type=CLOSENESS,
-            help="Largest distance of a group's sensitive values from the whole table's.",
+            help="Largest distance of a group's sensitive values from the whole table's; better with --blind.",
         ),
     ] = None
     guarantee: Annotated[

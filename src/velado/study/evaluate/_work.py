@@ -174,6 +174,7 @@ def _ground(job: GridJob, material: Material) -> _Ground:
         suppression=axes.suppression,
         seed=job.seed,
         improve=axes.improve,
+        blind=axes.blind,
         per=axes.per,
     )
     seconds = time.process_time() - start

@@ -27,7 +27,13 @@ from velado.release.guarantees._guarantee import Guarantee
 from velado.release.guarantees.k_anonymity import CROWD
 from velado.release.methods import METHODS
 from velado.release.methods._method import Method
-from velado.release.run_settings import DataSection, ImproveSetting, SuppressionSetting, UnitSetting
+from velado.release.run_settings import (
+    BlindSetting,
+    DataSection,
+    ImproveSetting,
+    SuppressionSetting,
+    UnitSetting,
+)
 from velado.settings import Setting, Where, read, settings, specs, table_of, unknown_key
 from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, PROTOCOLS
 from velado.text import say
@@ -112,6 +118,7 @@ class AnonymizationAxes:
     seeds: Seeds = (0, 1, 2)
     suppression: SuppressionSetting = 0.0
     improve: ImproveSetting = False
+    blind: BlindSetting = False
     per: UnitSetting = None
 
     def __post_init__(self) -> None:

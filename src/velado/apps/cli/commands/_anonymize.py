@@ -55,6 +55,7 @@ def anonymize(
     ] = False,
     keep_order: flags.KeepOrder = False,
     improve: flags.Improve = False,
+    blind: flags.Blind = False,
     bound: Annotated[
         Literal["off", "fast", "tight"],
         option(
@@ -166,6 +167,7 @@ def anonymize(
             key=folder.key,
             keep_order=keep_order,
             improve=improve,
+            blind=blind,
             bound=bound,
             progress=progress,
         )

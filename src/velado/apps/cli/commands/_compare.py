@@ -41,6 +41,7 @@ def compare(
     suppression: flags.Suppression = 0.0,
     seed: flags.Seed = 0,
     improve: flags.Improve = False,
+    blind: flags.Blind = False,
     per: flags.Per = None,
     undeclared: flags.Undeclared = "refuse",
 ) -> None:
@@ -65,6 +66,7 @@ def compare(
             suppression=suppression,
             seed=seed,
             improve=improve,
+            blind=blind,
             per=per,
             undeclared=undeclared,
             population=promises.population,
