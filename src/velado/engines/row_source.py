@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from pathlib import Path
+from typing import Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -141,6 +142,18 @@ class Recoding:
         return pa.table({"grp": np.arange(count, dtype=np.int32), **texts})
 
 
+@dataclass(frozen=True)
+class FileSink:
+    """A file that a table is written to, and its format.
+
+    >>> FileSink(Path("table.csv"), "csv").path.name
+    'table.csv'
+    """
+
+    path: Path
+    format: Literal["csv", "parquet"]
+
+
 class RowSource(Protocol):
     """A table that an engine holds: counted there, recoded there, its rows never collected here."""
 
@@ -194,6 +207,10 @@ class RowSource(Protocol):
 
     def counts(self, columns: Sequence[str]) -> pa.Table:
         """The distinct combinations of cells of *columns*, as they stand, and their `rows`."""
+        ...
+
+    def write(self, recoding: Recoding, sink: FileSink) -> int:
+        """The recoded rows stand in *sink*, in the order that the recoding says; how many they are."""
         ...
 
     def fingerprint(self) -> bytes:
