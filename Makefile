@@ -23,7 +23,7 @@ CHECKED := src tests $(wildcard benchmarks)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-all lint pages papers house bench bench-peers clean
+.PHONY: help demo test test-slow test-all lint pages papers docs package house bench bench-peers clean
 
 help: ## List the jobs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -55,6 +55,16 @@ pages: $(VENV)/.dev ## Write every page that is made from the code, and check th
 papers: $(VENV)/.dev ## Get the sources' tables again from VELADO_DATA, as far as they are not kept yet, and write their page
 	$(BIN)/python docs/make_papers.py
 
+docs: $(VENV)/.docs ## Build the documentation as a site, strictly; its search needs no network
+	$(BIN)/python -m mkdocs build --strict --quiet
+	@echo "site/index.html is the first page; the search wants a server: python -m http.server -d site"
+
+# Which Pythons the wheel is tried on, of those that are found: 3.12, this, ...; empty means 3.11 to 3.13.
+PYTHONS ?=
+
+package: $(VENV)/.dev ## Build wheel and source archive, and try the wheel alone on every Python found
+	$(BIN)/python .ci/package dist $(PYTHONS)
+
 house: $(VENV)/.dev ## Count what the package is made of, beside its bars
 	$(BIN)/python -m benchmarks house
 
@@ -65,7 +75,7 @@ bench-peers: $(PEERS)/.bench ## Time velado beside anjana and pycanon
 	$(PEERS)/bin/python -m benchmarks methods_on_adult
 
 clean: ## Remove the environment, caches and build results
-	rm -rf $(VENV) $(PEERS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -path ./.git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # A stamp is newer than the files it was installed from, so a second call installs nothing.
@@ -80,6 +90,10 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/$(PIP) -c constraints.txt -e ".[dev]"
+	@touch $@
+
+$(VENV)/.docs: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/$(PIP) -c constraints.txt -e ".[docs]"
 	@touch $@
 
 $(PEERS)/.bench: pyproject.toml benchmarks/constraints.txt | $(PEERS)/bin/python

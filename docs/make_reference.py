@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import velado
+import velado.sklearn
 from velado.learning.flower.federation import Federation
 from velado.measures.models.model_registry import MODELS
 from velado.papers.regression.paper_masked import WITH_PAPER
@@ -111,15 +112,35 @@ def python_page() -> str:
         "| name | what it is |",
         "|---|---|",
     ]
-    for name in velado.__all__:
-        thing = public(name)
-        signature = ""
-        if inspect.isfunction(thing):
-            names = ", ".join(inspect.signature(thing).parameters)
-            signature = f"({names})"
-        text = first_line(thing) if inspect.isclass(thing) or inspect.isfunction(thing) else CONSTANTS[name]
-        lines.append(f"| `{name}{signature}` | {text.replace('|', chr(92) + '|')} |")
+    lines += [_python_row(name, public(name)) for name in velado.__all__]
+    lines += [
+        "",
+        "`velado.sklearn` (extra `ml`) is imported by its own name: `from velado.sklearn import Anonymizer`"
+        " ([how](../how-to/anonymize-in-a-pipeline.md)).",
+        "",
+        "| name | what it is |",
+        "|---|---|",
+        *(_python_row(name, getattr(velado.sklearn, name)) for name in velado.sklearn.__all__),
+        "",
+        "A release in other people's frames ([how](../how-to/data-frames-and-parquet.md)):",
+        "",
+        "| method | what it gives |",
+        "|---|---|",
+        *(_python_row(f"Release.{name}", getattr(velado.Release, name)) for name in FRAMES_OF_A_RELEASE),
+    ]
     return "\n".join(lines) + "\n"
+
+
+FRAMES_OF_A_RELEASE = ("to_native", "to_pandas", "to_polars", "to_arrow")
+
+
+def _python_row(name: str, thing: Any) -> str:
+    signature = ""
+    if inspect.isfunction(thing):
+        names = ", ".join(one for one in inspect.signature(thing).parameters if one != "self")
+        signature = f"({names})"
+    text = first_line(thing) if inspect.isclass(thing) or inspect.isfunction(thing) else CONSTANTS[name]
+    return f"| `{name}{signature}` | {text.replace('|', chr(92) + '|')} |"
 
 
 def public(name: str) -> Any:
