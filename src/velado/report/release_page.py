@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from velado.data.schema import AboutDataset, Schema
 from velado.release.gate import Signed
+from velado.release.goal import Goal
 from velado.release.guarantees._guarantee import Verdict
 from velado.release.operations import columns_of
 from velado.report._measured_sections import (
@@ -417,13 +418,13 @@ def _suppressed(facts: ReleaseFacts) -> Section:
 
 
 def _limits(facts: ReleaseFacts) -> Section:
-    return limits_section(facts.release.verdicts, facts.quasi, facts.release.goal.reads_sensitive)
+    return limits_section(facts.release.verdicts, facts.quasi, facts.release.goal)
 
 
-def limits_section(verdicts: Sequence[Verdict], quasi: Sequence[str], reads_sensitive: bool) -> Section:
+def limits_section(verdicts: Sequence[Verdict], quasi: Sequence[str], goal: Goal) -> Section:
     """What the release does not promise.
 
-    >>> limits_section((), ["age"], False).name
+    >>> limits_section((), ["age"], Goal(())).name
     'limits'
     """
     units = {found.guarantee: found.unit for found in verdicts}
@@ -443,12 +444,12 @@ def limits_section(verdicts: Sequence[Verdict], quasi: Sequence[str], reads_sens
         and say(
             "A person with several rows: the promise counts rows, so a group may hold fewer people than rows."
         ),
-        reads_sensitive
+        goal.reads_sensitive
         and say(
             "Knowing the method (minimality): groups were chosen with the sensitive values in view, so who knows the "
             "method may infer more than the promise says."
         ),
-        facts.release.goal.blind
+        goal.blind
         and say(
             "Being left out: groups were made without a look at sensitive values, and those that broke a promise about "
             "these are not in the table. Who knows the method and everybody's quasi-identifiers sees which groups are "

@@ -104,6 +104,8 @@ def anonymize(
                 ("--keep-order", keep_order),
                 ("--population", promises.population is not None),
                 ("--bound tight", bound == "tight"),
+                ("--improve", improve),
+                ("--blind", blind),
                 ("--sheet", reading.sheet is not None),
             ]
         )

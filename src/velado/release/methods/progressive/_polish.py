@@ -77,7 +77,7 @@ def boxes_alone(data: EncodedTable, goal: Goal, seed: int) -> Partition | None:
         return None
     work = min(max(20_000_000, 3000 * data.rows), 300_000_000)  # as the default has it on categories
     labels, missed = peeled_start(data, covers, goal, work, silent)
-    return None if missed else Partition.of(finer(covers, labels, least, seed))
+    return None if missed or labels is None else Partition.of(finer(covers, labels, least, seed))
 
 
 def _prices(data: EncodedTable, rows: npt.NDArray[np.int64]) -> tuple[float, npt.NDArray[np.float64]]:

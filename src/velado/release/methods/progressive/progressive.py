@@ -8,6 +8,7 @@ import numpy as np
 
 from velado.data.encode import EncodedTable
 from velado.data.partition import IntArray, Partition
+from velado.errors import ParameterError
 from velado.randomness import seeded
 from velado.release.goal import Goal, Progress, Promise, silent, within
 from velado.release.methods._method import RecoderName, Takes, published
@@ -188,6 +189,12 @@ class Progressive:
 
     def _of_tuples(self, data: EncodedTable, goal: Goal, progress: Progress) -> Recoded:
         """The start alone, in whole tuples: the search parts equal rows, which a table of counts cannot tell apart."""
+        if not Mixture.of(self.objective).is_usual:
+            raise ParameterError(
+                "Another objective than ncp needs the rows, and an engine counts those with the same values together.",
+                "Only boxes are made of counted rows, and they are chosen by ncp.",
+                "Leave --objective out, or use --engine memory.",
+            )
         lines = any(column.is_numeric for column in data.columns)
         begun = whole_tuples_start(data, goal, self._work(data, lines), within(progress, 0.0, 0.95))
         notes: dict[str, object] = {
