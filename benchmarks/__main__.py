@@ -25,8 +25,13 @@ ALL = (
 
 
 def main() -> None:
-    """Run and print."""
-    for name in [name for name in sys.argv[1:] if not name.startswith("--")] or ALL:
+    """Run and print. What follows the name of a single benchmark from its first flag on is for that benchmark."""
+    given = sys.argv[1:]
+    flag = next((at for at, word in enumerate(given) if word.startswith("-")), len(given))
+    if flag < len(given):
+        importlib.import_module(f"benchmarks.{given[0]}").main(given[1:])
+        return
+    for name in given or ALL:
         importlib.import_module(f"benchmarks.{name}").main()
 
 

@@ -82,15 +82,26 @@ def data_folder() -> Path:
 
 def print_rows(title: str, rows: Sequence[Row]) -> None:
     """The figures as a Markdown table."""
+    print_head(title)
+    print_lines(rows)
+
+
+def print_head(title: str) -> None:
+    """The head of a Markdown table of figures."""
     print(f"\n## {title}\n")
     print("| what | measured | bar | | peer | ratio | note |")
-    print("|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|", flush=True)
+
+
+def print_lines(rows: Sequence[Row]) -> None:
+    """Figures as lines of a Markdown table."""
     for row in rows:
         bar = "" if row.bar is None else f"<= {row.bar:g}"
         peer = "" if row.peer is None else f"{row.peer_name} {row.peer:.3g} {row.unit}"
         ratio = "" if row.peer is None or not row.measured else f"{row.peer / row.measured:.3g} x"
         print(
-            f"| {row.what} | {row.measured:.4g} {row.unit} | {bar} | {row.met} | {peer} | {ratio} | {row.note} |"
+            f"| {row.what} | {row.measured:.4g} {row.unit} | {bar} | {row.met} | {peer} | {ratio} | {row.note} |",
+            flush=True,
         )
 
 

@@ -284,7 +284,9 @@ def test_notes_are_written_as_the_language_does() -> None:
     notes = {
         "bins": {"Peso (kg)": 14, "rate": 0.123456},
         NoteName("lower_bound", say("proven lower bound of the loss"), share=True): 0.25,
-        "reason": say("not computed for more than {rows:,} rows", rows=200_000),
+        "reason": say(
+            "from a part of the boxes and pairs alone: with more than {rows:,} rows it is weak", rows=200_000
+        ),
         "nothing": None,
         "not_known_here": [True, 12345.678],
     }
@@ -293,7 +295,7 @@ def test_notes_are_written_as_the_language_does() -> None:
     assert rows == [
         "Peso (kg): 14; rate: 0,1235",
         "25,0%",
-        "não calculado para mais de 200.000 linhas",
+        "calculado só com uma parte das caixas e dos pares: com mais de 200.000 linhas ele é fraco",
         "sim, 12.345,7",
     ]
     assert [name for name, _ in note_rows(notes)][-1] == "not known here"

@@ -351,8 +351,8 @@ def _table_file(release: Release, recipe: Recipe, table: Table) -> tuple[str, by
 
 # ---- beside a release: how far it is from the best possible, and what other settings would have given
 
-LARGEST_BOUNDED = 200_000
-"""Larger tables get no bound: it looks at every row again for each box that holds it."""
+_WELL_BOUNDED = 200_000
+"""Of larger tables boxes and pairs are looked at in part, and the release says that its bound is weak."""
 WORK = 60_000_000
 """Tuples looked at: about a second of one core. More makes the bound tighter, not truer."""
 LARGEST_RERUN = 1_000_000
@@ -376,15 +376,18 @@ def best_possible(release: Release, effort: Bound = "fast") -> Mapping[str, obje
     k = release.goal.k
     if k is None or effort == "off":
         return {}
-    if release.data.rows > LARGEST_BOUNDED:
-        reason = say("not computed for more than {rows:,} rows", rows=LARGEST_BOUNDED)
-        return {_BOUND: None, NoteName("lower_bound_reason", say("no lower bound of the loss")): reason}
     # Rows that left before the method saw them lost everything; the bound speaks of the others.
     share = release.data.rows / release.table.rows
     bound = share * lower_bound(release.data, k, WORK, effort) + (1 - share)
     reached = release.loss
     above = reached / bound - 1 if bound > 0 else (0.0 if reached <= 0 else None)
-    return {_BOUND: bound, _ABOVE: above}
+    if release.data.rows <= _WELL_BOUNDED:
+        return {_BOUND: bound, _ABOVE: above}
+    weak = say(
+        "from a part of the boxes and pairs alone: with more than {rows:,} rows it is weak",
+        rows=_WELL_BOUNDED,
+    )
+    return {_BOUND: bound, _ABOVE: above, NoteName("lower_bound_reason", say("about the lower bound")): weak}
 
 
 def what_ifs(release: Release, progress: Progress = silent) -> WhatIfs:

@@ -128,8 +128,11 @@ def violations(seeds: range, tight: int) -> list[int]:
         if any(lower_bound(data, k, effort=e) * data.rows * len(data.columns) > most for e in efforts):
             out.append(seed)
         heavy = data.weighted({column.name: 0.5 + n for n, column in enumerate(data.columns)})
-        if data.rows >= k and pair_prices(heavy, k).sum() > best_cost(heavy, k) + 1e-9:
-            out.append(seed)
+        if data.rows >= k:
+            held = pair_prices(heavy, k)
+            more = checked_prices(heavy, k, held, 1_000_000) if seed % tight == 0 else held
+            if max(held.sum(), more.sum()) > best_cost(heavy, k) + 1e-9:
+                out.append(seed)
     return out
 
 
@@ -157,16 +160,30 @@ def test_the_prices_of_any_k_rows_are_at_most_what_they_cost(k: int) -> None:
     for _ in range(8):
         data = some_table(rng, 12)
         held = pair_prices(data, k)
-        for prices in (held, checked_prices(data, k, held, 2_000_000)):
+        for prices in (held, pair_prices(data, k, part=5), checked_prices(data, k, held, 2_000_000)):
             for rows in combinations(range(data.rows), k):
                 assert prices[list(rows)].sum() <= k * cost_of(data, rows) + 1e-9
 
 
-def test_checked_prices_are_never_below_those_they_start_from() -> None:
+def test_checked_prices_never_add_up_to_less_than_those_they_start_from() -> None:
     data = some_table(np.random.default_rng(3), 60)
     held = pair_prices(data, 3)
     for steps in (0, 500, 10_000_000):
-        assert (checked_prices(data, 3, held, steps) >= held - 1e-12).all()
+        assert checked_prices(data, 3, held, steps).sum() >= held.sum()
+
+
+def test_a_part_of_a_large_table_bounds_more_than_nothing() -> None:
+    rng = np.random.default_rng(5)
+    points = np.unique(rng.lognormal(0, 1, 120_000))
+    columns = [
+        EncodedColumn(
+            f"n{c}", rng.permutation(points.size).astype(np.int32), points.size, points=points, span=1.0
+        )
+        for c in range(3)
+    ]
+    data = EncodedTable(tuple(replace(c, span=float(np.ptp(points))) for c in columns), points.size)
+    bound = lower_bound(data, 5)
+    assert 0 < bound < pair_prices(data, 5, part=8_000).mean() / 3
 
 
 def test_the_nearest_rows_are_those_that_a_look_at_all_finds() -> None:
@@ -174,11 +191,12 @@ def test_the_nearest_rows_are_those_that_a_look_at_all_finds() -> None:
     for _ in range(5):
         data = some_table(rng, 150)
         space = pair_space(data, 3, exact=True)
-        _, far = nearest(space, 7)
-        for a in range(0, data.rows, 11):
-            costs = sorted(cost_of(data, (a, b)) for b in range(data.rows) if b != a)
+        rows = np.unique(space.of_row, return_index=True)[1]  # one row of each tuple
+        _, far = nearest(space, min(7, rows.size - 1))
+        for a in range(0, rows.size, 11):
+            costs = sorted(cost_of(data, (rows[a], rows[b])) for b in range(rows.size) if b != a)
             # A leaf that is named like its group costs something alone; as a distance of equal rows that is 0.
-            assert far[a] == pytest.approx(costs[:7])
+            assert far[a] == pytest.approx(costs[: far.shape[1]])
 
 
 def test_numbers_have_a_bound_and_a_tight_one_is_near(data_folder) -> None:
@@ -186,4 +204,4 @@ def test_numbers_have_a_bound_and_a_tight_one_is_near(data_folder) -> None:
     columns = {name: {"role": "quasi", "kind": "numeric"} for name in frame.columns}
     data = encode(Table.of(frame, Schema.from_dict({"columns": columns})))
     assert lower_bound(data, 3) == pytest.approx(0.0566, abs=0.0005)  # a release of 0.0618 is known
-    assert 0.0590 < lower_bound(data, 3, effort="tight") < 0.0618
+    assert 0.0600 < lower_bound(data, 3, effort="tight") < 0.0618

@@ -7,8 +7,9 @@ most what *any* k-anonymous grouping pays, and their mean, divided by the number
 The prices are found by raising all of them together (a dual ascent); when a box becomes full, those of its
 rows that still rise stop.
 
-On numbers boxes say little, and prices from pairs of rows take their place (`pair_prices`); where a table is small enough
-to look at every group of k rows that matters, either are raised further (`checked_prices`). The largest bound counts.
+On numbers boxes say little, and prices from pairs of rows take their place (`pair_prices`); of larger tables the rows that
+lie most apart are given such prices. Where a table is small enough to search its groups of k rows, prices are guessed and
+then proved (`checked_prices`). The largest bound counts.
 """
 
 from __future__ import annotations
@@ -32,8 +33,10 @@ _STAGES = (1 / 24, 1 / 12, 1 / 6, 1 / 4, 1 / 3, 0.45, 0.6, 0.8, 1.0)
 _MEMBERS = 1 << 25
 _BOXES = 1 << 20
 _PAIRED = {"fast": 5_000, "tight": 50_000}
-"""Distinct rows up to which pairs are looked at; five times as many where all columns are numbers, told apart faster."""
-_CHECKED_ROWS, _CHECKED_K, _CHECKED_STEPS = 6_000, 12, 120_000_000
+"""Distinct rows up to which all pairs are looked at; five times as many where all columns are numbers."""
+_PART = {"fast": 2_000, "tight": 20_000}
+"""Distinct rows of a larger table that are given prices from pairs: those that lie most apart."""
+_CHECKED_ROWS, _CHECKED_K, _CHECKED_STEPS = 30_000, 12, 120_000_000
 
 
 @numba.njit(cache=True)
@@ -154,10 +157,10 @@ def lower_bound(
     numbers = all(column.is_numeric for column in data.columns)
     # Windows of numbers bound next to nothing once there are several columns of them.
     prices = [_box_prices(lattice, k, most_work // 10 if numbers else most_work)[lattice.tuple_of_row]]
-    if lattice.tuples <= _PAIRED[effort] * (5 if numbers else 1):
-        prices.append(pair_prices(data, k))
+    whole = lattice.tuples <= _PAIRED[effort] * (5 if numbers else 1)
+    prices.append(pair_prices(data, k, None if whole else _PART[effort]))
     best = max(prices, key=lambda price: float(price.sum()))
-    if effort == "tight" and data.rows <= _CHECKED_ROWS and k <= _CHECKED_K:
+    if effort == "tight" and lattice.tuples <= _CHECKED_ROWS and k <= _CHECKED_K:
         best = checked_prices(data, k, best, _CHECKED_STEPS)
     return max(0.0, float(best.mean()) / len(data.columns))
 

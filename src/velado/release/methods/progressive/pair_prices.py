@@ -32,7 +32,8 @@ Int32Array = npt.NDArray[np.int32]
 
 _TABLED = 1024
 """A taxonomy's values are told apart by so many nodes at most: a table of their distances has the square of it."""
-_BLOCK = 24
+_BLOCK, _LARGE_BLOCK, _LARGE = 24, 128, 100_000
+"""Tuples in a block; from so many on in all, blocks are larger: few rows look at all blocks then."""
 _STEPS = 300
 
 
@@ -61,16 +62,13 @@ class PairSpace(NamedTuple):
 def pair_space(data: EncodedTable, k: int, exact: bool = False) -> PairSpace:
     """The distinct rows of *data* with distances whose sum over *k* rows stays below floor(k^2/4) times their cover.
 
-    *exact* leaves the factors out, so that the distance of two rows is what their cover costs, and each row alone.
+    *exact* leaves the factors out, so that the distance of two rows is what their cover costs.
 
     >>> from velado.testing.examples import encoded
     >>> pair_space(encoded(age=[20, 20, 30, 40]), 2).line.ravel().tolist()
     [0.0, 0.5, 1.0]
     """
-    if exact:
-        label, count = np.arange(data.rows, dtype=np.int32), data.rows
-    else:
-        label, count = group_by_codes([c.codes for c in data.columns], [c.size for c in data.columns])
+    label, count = group_by_codes([c.codes for c in data.columns], [c.size for c in data.columns])
     example = np.zeros(count, dtype=np.int64)
     example[label] = np.arange(label.size)
     codes = data.matrix[example]
@@ -149,8 +147,13 @@ def _across(k: int, parts: int) -> int:
 
 
 @njit(cache=True)
-def _distance(space: PairSpace, a: int, b: int, limit: float) -> float:
-    """The distance of two tuples; infinity as soon as it is known to reach *limit*."""
+def distance(space: PairSpace, a: int, b: int, limit: float) -> float:
+    """The distance of two tuples; infinity as soon as it is known to reach *limit*.
+
+    >>> from velado.testing.examples import encoded
+    >>> distance(pair_space(encoded(age=[20, 30, 40]), 2), 0, 1, 1.0)
+    0.5
+    """
     out = 0.0
     for c in range(space.line.shape[1]):
         out += min(abs(space.line[a, c] - space.line[b, c]), space.most[c])
@@ -161,36 +164,117 @@ def _distance(space: PairSpace, a: int, b: int, limit: float) -> float:
     return out if out < limit else np.inf
 
 
-@njit(cache=True)
-def _nearest(
-    space: PairSpace, wanted: int, order: IntArray, starts: IntArray, low: FloatArray, high: FloatArray
-) -> tuple[Int32Array, FloatArray]:
-    """The *wanted* nearest other tuples of each tuple, exactly, and their distances, rising.
+class Blocks(NamedTuple):
+    """Tuples in blocks of few that lie together, and the ends of each block in each numeric and each taxonomy column.
 
-    Tuples lie in blocks with a box around each. A tuple looks at the blocks from the nearest box on and stops at the
-    first whose box is as far away as the last it holds. Taxonomies are left out of the distance to a box.
+    >>> from velado.testing.examples import encoded
+    >>> blocks_of(pair_space(encoded(age=[20, 30, 40]), 2)).high.tolist()
+    [[1.0]]
     """
-    line, most = space.line, space.most
-    blocks = starts.size - 1
-    found = np.full((order.size, wanted), -1, np.int32)
-    far = np.full((order.size, wanted), np.inf)
-    gap = np.empty(blocks)
-    for a in range(order.size):
-        for block in range(blocks):
-            gap[block] = 0.0
-            for c in range(line.shape[1]):
-                if line[a, c] < low[block, c]:
-                    gap[block] += min(low[block, c] - line[a, c], most[c])
-                elif line[a, c] > high[block, c]:
-                    gap[block] += min(line[a, c] - high[block, c], most[c])
-        for block in np.argsort(gap):
-            if gap[block] >= far[a, wanted - 1]:
+
+    order: IntArray
+    starts: IntArray
+    low: FloatArray
+    high: FloatArray
+    first: IntArray
+    last: IntArray
+
+
+def blocks_of(space: PairSpace) -> Blocks:
+    """The tuples of *space* in blocks.
+
+    >>> from velado.testing.examples import encoded
+    >>> blocks_of(pair_space(encoded(age=[20, 30, 40]), 2)).starts.tolist()
+    [0, 3]
+    """
+    scale = [
+        float(space.apart[at : at + n * n].max(initial=0.0)) / n
+        for at, n in zip(space.base, space.size, strict=True)
+    ]
+    places = np.hstack((space.line, space.leaf * np.array(scale).reshape(1, -1)))
+    ones = np.ones(len(places), dtype=np.int64)
+    most = _BLOCK if len(places) < _LARGE else _LARGE_BLOCK
+    order, starts = kd_blocks(np.ascontiguousarray(places.T), ones, most, np.array([1], dtype=np.int64))
+    line, leaf, at = space.line[order], space.leaf[order], starts[:-1]
+    return Blocks(
+        order,
+        starts,
+        low=np.minimum.reduceat(line, at, axis=0),
+        high=np.maximum.reduceat(line, at, axis=0),
+        first=np.minimum.reduceat(leaf, at, axis=0),
+        last=np.maximum.reduceat(leaf, at, axis=0),
+    )
+
+
+@njit(cache=True)
+def block_gap(space: PairSpace, blocks: Blocks, block: int, a: int) -> float:
+    """No tuple of the block is nearer to tuple *a* than this.
+
+    In a taxonomy what joins a leaf with others beyond an end of the block's leaves joins it with that end too.
+
+    >>> from velado.testing.examples import encoded
+    >>> space = pair_space(encoded(age=[20, 30, 40]), 2)
+    >>> block_gap(space, blocks_of(space), 0, 1)
+    0.0
+    """
+    gap = 0.0
+    for c in range(space.line.shape[1]):
+        x = space.line[a, c]
+        if x < blocks.low[block, c]:
+            gap += min(blocks.low[block, c] - x, space.most[c])
+        elif x > blocks.high[block, c]:
+            gap += min(x - blocks.high[block, c], space.most[c])
+    for c in range(space.leaf.shape[1]):
+        y = space.leaf[a, c]
+        row = space.base[c] + y * space.size[c]
+        if y < blocks.first[block, c]:
+            gap += space.apart[row + blocks.first[block, c]]
+        elif y > blocks.last[block, c]:
+            gap += space.apart[row + blocks.last[block, c]]
+    return gap
+
+
+@njit(cache=True)
+def _look(
+    space: PairSpace, blocks: Blocks, block: int, a: int, found: Int32Array, far: FloatArray, at: int
+) -> None:
+    for i in range(blocks.starts[block], blocks.starts[block + 1]):
+        b = blocks.order[i]
+        if b != a:
+            offer(found, far, at, b, distance(space, a, b, far[at, far.shape[1] - 1]))
+
+
+@njit(cache=True)
+def _nearest(space: PairSpace, blocks: Blocks, wanted: int, rows: IntArray) -> tuple[Int32Array, FloatArray]:
+    """The *wanted* nearest other tuples of each of *rows*, exactly, and their distances, rising.
+
+    A tuple looks at its own block and one on each side, then at the others from the nearest on; it stops at the first
+    that is as far away as the last tuple it holds.
+    """
+    count = blocks.starts.size - 1
+    found = np.full((rows.size, wanted), -1, np.int32)
+    far = np.full((rows.size, wanted), np.inf)
+    home = np.empty(blocks.order.size, np.int64)
+    for block in range(count):
+        home[blocks.order[blocks.starts[block] : blocks.starts[block + 1]]] = block
+    near, gap = np.empty(count, np.int64), np.empty(count)
+    for at in range(rows.size):
+        a = rows[at]
+        own = home[a]
+        for block in range(max(own - 1, 0), min(own + 2, count)):
+            _look(space, blocks, block, a, found, far, at)
+        held = 0
+        for block in range(count):
+            if abs(block - own) <= 1:
+                continue
+            away = block_gap(space, blocks, block, a)
+            if away < far[at, wanted - 1]:
+                near[held], gap[held] = block, away
+                held += 1
+        for i in np.argsort(gap[:held]):
+            if gap[i] >= far[at, wanted - 1]:
                 break
-            for i in range(starts[block], starts[block + 1]):
-                b = order[i]
-                if b == a:
-                    continue
-                offer(found, far, a, b, _distance(space, a, b, far[a, wanted - 1]))
+            _look(space, blocks, near[i], a, found, far, at)
     return found, far
 
 
@@ -257,8 +341,11 @@ def _kth(near: _Listed, wanted: int) -> FloatArray:
     return out
 
 
-def pair_prices(data: EncodedTable, k: int) -> FloatArray:
+def pair_prices(data: EncodedTable, k: int, part: int | None = None) -> FloatArray:
     """A price for each row of *data*: those of any k rows add up to at most k times what their cover costs.
+
+    With *part* only so many distinct rows, those that lie most apart, are given u > 0, and the nearest of all rows are
+    looked for around them alone. The others' prices are 0, or below where such a row is near: any u >= 0 will do.
 
     O(rows^2) where nothing tells far rows apart early; with few numeric columns far less.
 
@@ -269,8 +356,11 @@ def pair_prices(data: EncodedTable, k: int) -> FloatArray:
     space = pair_space(data, k)
     if space.weight.size < 2:
         return np.zeros(data.rows)
-    near = _listed(space, max(3 * k, 24))
-    prices = _ascend(near, k, _STEPS, _kth(near, k - 1)) * k / (k * k // 4)
+    blocks = blocks_of(space)
+    rows = np.arange(space.weight.size) if part is None else _apart_most(space, blocks, part)
+    near, tuples = _listed(space, blocks, rows, max(3 * k, 24))
+    prices = np.zeros(space.weight.size)
+    prices[tuples] = _ascend(near, k, _STEPS, _kth(near, k - 1)) * k / (k * k // 4)
     # A dropped row costs all its columns: no price may be higher.
     return np.minimum(prices, sum(column.weight for column in data.columns))[space.of_row]
 
@@ -282,26 +372,35 @@ def nearest(space: PairSpace, wanted: int) -> tuple[Int32Array, FloatArray]:
     >>> nearest(pair_space(encoded(age=[20, 22, 30, 40]), 2), 1)[0].ravel().tolist()
     [1, 0, 1, 2]
     """
-    places = space.line if space.line.shape[1] else space.leaf.astype(np.float64)
-    ones = np.ones(len(places), dtype=np.int64)
-    order, blocks = kd_blocks(np.ascontiguousarray(places.T), ones, _BLOCK, np.array([1], dtype=np.int64))
-    low = np.minimum.reduceat(space.line[order], blocks[:-1], axis=0)
-    high = np.maximum.reduceat(space.line[order], blocks[:-1], axis=0)
-    return _nearest(space, wanted, order, blocks, low, high)
+    return _nearest(space, blocks_of(space), wanted, np.arange(space.weight.size))
 
 
-def _listed(space: PairSpace, wanted: int) -> _Listed:
-    count = space.weight.size
-    wanted = min(wanted, count - 1)
-    found, far = nearest(space, wanted)
-    most = np.full(count, np.inf) if wanted == count - 1 else far[:, -1] / 2
-    a = np.repeat(np.arange(count), wanted)
-    key = np.minimum(a, found.ravel()).astype(np.int64) * count + np.maximum(a, found.ravel())
+def _apart_most(space: PairSpace, blocks: Blocks, part: int) -> IntArray:
+    """The tuples of the blocks with the widest covers, *part* of them."""
+    width = (blocks.high - blocks.low).sum(axis=1)
+    for c in range(space.leaf.shape[1]):
+        width += space.apart[space.base[c] + blocks.first[:, c] * space.size[c] + blocks.last[:, c]]
+    size = np.diff(blocks.starts)
+    wide = np.empty(space.weight.size)
+    wide[blocks.order] = np.repeat(width, size)
+    return np.sort(np.argsort(-wide, kind="stable")[:part])
+
+
+def _listed(space: PairSpace, blocks: Blocks, rows: IntArray, wanted: int) -> tuple[_Listed, IntArray]:
+    """The neighbours of *rows* and of those near them, and which tuples these are; u of the latter must be 0."""
+    wanted = min(wanted, space.weight.size - 1)
+    found, far = _nearest(space, blocks, wanted, rows)
+    tuples = np.unique(np.concatenate((rows, found.ravel())))
+    count = tuples.size
+    most = np.zeros(count)
+    most[np.searchsorted(tuples, rows)] = np.inf if wanted == space.weight.size - 1 else far[:, -1] / 2
+    a = np.repeat(np.searchsorted(tuples, rows), wanted)
+    b = np.searchsorted(tuples, found.ravel())
+    key = np.minimum(a, b).astype(np.int64) * count + np.maximum(a, b)
     key, at = np.unique(key, return_index=True)
-    one, two, distance = key // count, key % count, far.ravel()[at]
-    rows = np.concatenate((one, two))
-    others = np.concatenate((two, one))
-    distances = np.concatenate((distance, distance))
-    sort = np.lexsort((distances, rows))
-    starts = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=count)))).astype(np.int64)
-    return _Listed(space.weight, starts, others[sort], distances[sort], most)
+    one, two, distances = key // count, key % count, far.ravel()[at]
+    first, others = np.concatenate((one, two)), np.concatenate((two, one))
+    distances = np.concatenate((distances, distances))
+    sort = np.lexsort((distances, first))
+    starts = np.concatenate(([0], np.cumsum(np.bincount(first, minlength=count)))).astype(np.int64)
+    return _Listed(space.weight[tuples], starts, others[sort], distances[sort], most), tuples
