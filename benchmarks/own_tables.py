@@ -28,10 +28,11 @@ def _number(name: str, values: FloatArray, blank: BoolArray | None = None) -> En
 
 
 def _tree(name: str, values: Int64Array, *branches: int) -> EncodedColumn:
-    """Leaf v is in branch v // branches[0], that in branch v // branches[1], and so on."""
+    """Each branches[0] leaves are a branch, each branches[1] of these the next, and so on."""
     leaves = int(values.max()) + 1
+    widths = np.cumprod(branches, dtype=np.int64).tolist()
     paths = [
-        [f"v{v}", *(f"{level}-{v // width}" for level, width in enumerate(branches))] for v in range(leaves)
+        [f"v{v}", *(f"{level}-{v // width}" for level, width in enumerate(widths))] for v in range(leaves)
     ]
     tree = from_paths(paths, name)
     codes = np.array([tree.code_of[f"v{v}"] for v in range(leaves)], dtype=np.int32)[values]
@@ -63,7 +64,7 @@ def _mixed(draw: _Draw) -> EncodedTable:
     return _table(
         _number("age", age),
         _number("hours", np.clip(draw.normal(38, 9, 4000), 0, 80).round()),
-        _tree("place", _skewed(draw, 4000, 60, 0.8), 6, 20),
+        _tree("place", _skewed(draw, 4000, 60, 0.8), 6, 3),
         _tree("work", _skewed(draw, 4000, 12), 4),
         _tree("answer", _skewed(draw, 4000, 5, 0.4)),
         _tree("sex", draw.integers(0, 2, 4000)),
@@ -74,8 +75,8 @@ def _trees(draw: _Draw) -> EncodedTable:
     """Diagnoses, places, trades and sex: categories alone."""
     place = _skewed(draw, 5000, 120, 0.9)
     return _table(
-        _tree("diagnosis", _skewed(draw, 5000, 90, 1.1), 5, 30),
-        _tree("place", place, 8, 40),
+        _tree("diagnosis", _skewed(draw, 5000, 90, 1.1), 5, 6),
+        _tree("place", place, 8, 5),
         _tree("trade", (_skewed(draw, 5000, 24, 0.7) + place // 40) % 24, 6),
         _tree("sex", draw.integers(0, 2, 5000)),
     )
@@ -148,7 +149,7 @@ def _few_rows(draw: _Draw) -> EncodedTable:
     return _table(
         _number("age", draw.integers(2, 80, 60).astype(float)),
         _number("years ill", draw.exponential(4, 60).round()),
-        _tree("place", draw.integers(0, 30, 60), 5, 15),
+        _tree("place", draw.integers(0, 30, 60), 5, 3),
         _tree("sex", draw.integers(0, 2, 60)),
     )
 

@@ -17,8 +17,9 @@ from velado.release.goal import Goal, silent
 from velado.release.guarantees import KAnonymity, LDiversity
 from velado.release.methods.progressive._cover_lattice import bound_lattice, lattice
 from velado.release.methods.progressive.lower_bound import lower_bound
-from velado.release.methods.progressive.progressive import Progressive
+from velado.release.methods.progressive.progressive import Progressive, improved
 from velado.testing import contracts
+from velado.testing.examples import encoded
 from velado.testing.strategies import tables
 
 
@@ -239,3 +240,13 @@ def test_high_effort_on_adult_comes_nearer_to_the_bound(data_folder):
     recoded = run(data, 5, "high")
     assert recoded.partition is not None and recoded.partition.sizes.min() >= 5
     assert loss_of(data, recoded.partition.labels) <= 0.0500
+
+
+def test_boxes_are_listed_anew_where_rows_of_one_tuple_are_in_several_groups():
+    # The last row of each tuple is in the last group: the other groups have no tuple of their own.
+    data = encoded(job=["a", "b", "c", "d"] * 6, town=["x", "y"] * 12)
+    labels = np.repeat(np.arange(6, dtype=np.int32), 4)
+    space = lattice(data)
+    better = improved(space, labels, 4, 0.1, np.random.default_rng(0), silent)
+    assert np.bincount(better).min() >= 4
+    assert loss_of(data, better) == 0.0 < loss_of(data, labels)
