@@ -108,9 +108,9 @@ def generalize(data: EncodedTable, paper: bool, raw: bool = False) -> _Generaliz
         np.ascontiguousarray(table),
         np.array([column.tree is None for column in data.columns]),
         *trees,
-        np.array(ranges),
-        importance,
-        chosen,
+        ranges=np.array(ranges),
+        importance=importance,
+        bins=chosen,
     )
 
 
