@@ -11,6 +11,8 @@ from velado.data.table import Table
 from velado.errors import SchemaError
 from velado.release.anonymize import anonymize
 from velado.release.methods import (
+    GFKMC,
+    GOK,
     MDAV,
     FullDomain,
     KMember,
@@ -33,6 +35,9 @@ def table(weight: float) -> Table:
     "method",
     [
         FullDomain(),
+        GFKMC(),
+        GFKMC(numbers="raw"),
+        GOK(iterations=1),
         KMember(),
         MDAV(),
         Mondrian(),

@@ -177,7 +177,7 @@ def test_the_next_seed_is_farthest_from_its_nearest_seed_and_the_cluster_takes_t
     none = np.zeros((1, 1), dtype=np.int32)
     trees = (none, none, none, np.zeros((1, 1)), np.zeros((1, 1)))
     group, rows, into, seeds = cluster_groups(
-        2, 0, True, places, np.ones(6, np.int64), np.ones(6), np.array([True]), np.ones(1), trees
+        2, 0, True, places, np.ones(6, np.int64), np.ones(6), np.array([True]), np.ones(1), np.ones(1), trees
     )
     assert seeds.tolist() == [0, 4, 2]
     assert sorted(zip(into.tolist(), group.tolist(), strict=True)) == [

@@ -331,7 +331,7 @@ class PromiseFlags:
         list[str] | None,
         option(
             "--guarantee -g TEXT",
-            help='Any guarantee, e.g. "entropy-l-diversity: l=2" or "k-map: k=5"; may be given several times.',
+            help='Any guarantee, e.g. "beta-likeness: beta=1" (best with --blind) or "k-map: k=5"; may be given several times.',
         ),
     ] = None
     population: Population = None

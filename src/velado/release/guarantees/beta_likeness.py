@@ -30,7 +30,7 @@ class BetaLikeness(ValueGuarantee):
     (q - p) / p <= min(beta, -ln p), which also keeps frequent values from becoming certain. Unlike
     t-closeness the bound is relative, so that a rare and grave value is protected as strictly as a common
     one. Only gains count: a value that is rarer in a group than elsewhere is no disclosure here. Blanks are
-    no values. O(entries).
+    no values. Best with --blind, as every promise about values: `docs/explanation/promises.md`. O(entries).
 
     >>> BetaLikeness(2).form, BetaLikeness(2).needed
     ('enhanced', 1.0)

@@ -135,21 +135,6 @@ class CoverTables:
 
 
 @njit(cache=True)
-def cover_loss(column: int, low: int, high: int, tables: Tables) -> float:
-    """The loss of the cover of codes *low*..*high* in one column."""
-    most, base, missing, places, node_base, _, parent, _, last, loss = tables
-    start = node_base[column]
-    if start < 0:
-        if high == missing[column] and low != high:
-            return float(most[column])
-        return float(min(places[base[column] + high] - places[base[column] + low], most[column]))
-    node = low
-    while last[start + node] < high:
-        node = parent[start + node]
-    return float(loss[start + node])
-
-
-@njit(cache=True)
 def fill_costs(low: Int32Array, high: Int32Array, tables: Tables, costs: FloatArray) -> None:
     """``costs[base[c] + code]`` becomes the loss of column c's cover low..high widened to take in *code*."""
     most_of, base, missing, places, node_base, leaves, parent, first, last, loss = tables

@@ -211,7 +211,21 @@ def one_scan(
     ([0, 1, 3, 2], [0, 0, 1, 1])
     """
     left = weight.copy()
-    record, rows, into, count = grow_clusters(covers.measure, covers.points, left, k, seed)
+    return with_leftovers(covers, left, k, grow_clusters(covers.measure, covers.points, left, k, seed))
+
+
+def with_leftovers(
+    covers: RowCovers, left: Int64Array, k: int, grown: tuple[Int64Array, Int64Array, Int64Array, int]
+) -> tuple[Int64Array, Int64Array, Int64Array, int]:
+    """The moves of *grown* clusters of *k* rows, and those of the rows *left*: each joins the cluster it widens least.
+
+    >>> from velado.testing.examples import encoded
+    >>> covers = RowCovers.of(encoded(age=[20, 21, 30, 31, 40]))
+    >>> grown = np.array([0, 1, 2, 3]), np.ones(4, np.int64), np.array([0, 0, 1, 1]), 2
+    >>> with_leftovers(covers, np.array([0, 0, 0, 0, 1]), 2, grown)[2].tolist()
+    [0, 0, 1, 1, 1]
+    """
+    record, rows, into, count = grown
     rest = np.flatnonzero(left > 0)
     if not rest.size or not count:
         return record, rows, into, count

@@ -9,20 +9,13 @@ import numpy as np
 from numba import njit
 
 from velado.data.encode import EncodedTable
-from velado.data.partition import Partition
+from velado.data.partition import FloatArray, Int64Array, Partition
 from velado.release.goal import Goal, Progress, Promise
-from velado.release.methods._cover_tables import (
-    CoverTables,
-    Int32Array,
-    Int64Array,
-    Tables,
-    cover_loss,
-    fill_costs,
-    in_blocks,
-)
+from velado.release.methods._cover_tables import in_blocks
 from velado.release.methods._method import BlockRows, RecoderName, Takes, published
-from velado.release.methods._one_scan import farthest, labels_of_moves, note_move, one_scan
-from velado.release.methods._row_covers import RowCovers
+from velado.release.methods._one_scan import farthest, labels_of_moves, note_move, one_scan, with_leftovers
+from velado.release.methods._row_covers import CoverMeasure, RowCovers, score
+from velado.release.methods.mdav import nearest_first
 from velado.release.recoded import Recoded
 from velado.settings import settings
 from velado.text import say
@@ -31,119 +24,68 @@ from velado.text import say
 
 
 @njit(cache=True)
-def _score(records, alive, living, costs, base, out):  # type: ignore[no-untyped-def]
-    columns = records.shape[1]
-    for at in range(living):
-        record = alive[at]
-        total = 0.0
-        for column in range(columns):
-            total += costs[base[column] + records[record, column]]
-        out[at] = total
-
-
-@njit(cache=True)
-def _grow_clusters(
-    records: Int32Array, left: Int64Array, k: int, turn: Int64Array, tables: Tables, width: int
+def _grow_around(
+    measure: CoverMeasure, points: FloatArray, left: Int64Array, k: int, turn: Int64Array
 ) -> tuple[Int64Array, Int64Array, Int64Array, int]:
     """Clusters of exactly *k* rows; what remains in *left* are fewer than k rows.
 
-    Seeds come in the order *turn* and take their k - 1 nearest records at once. Returns the moves (record, rows, cluster)
-    and the number of clusters. O(n^2 d / k) over distinct records.
+    Seeds come in the order *turn* and take their k - 1 nearest records at once, found with one `score` each. Returns the
+    moves (record, rows, cluster) and the number of clusters. O(n^2 d / k) over distinct records.
     """
-    base = tables[1]
-    count, columns = records.shape
+    count, columns = points.shape
     total = left.sum()
-    most = total // k
-    moved_record = np.empty(count + most, dtype=np.int64)  # a move empties a record or fills a cluster
+    moved_record = np.empty(count + total // k, dtype=np.int64)  # a move empties a record or fills a cluster
     moved_rows = np.empty(moved_record.size, dtype=np.int64)
     moved_into = np.empty(moved_record.size, dtype=np.int64)
     moves = 0
-    alive = np.arange(count)
+    across = np.ascontiguousarray(points.T)
+    name = np.arange(count)
     living = count
-    costs = np.empty(width)
-    score = np.empty(count)
-    low = np.empty(columns, dtype=np.int32)
-    high = np.empty(columns, dtype=np.int32)
+    distance = np.empty(count)
+    costs = np.empty(measure.widest)
+    chosen = np.empty(k, dtype=np.int64)
     following = 0
     clusters = 0
     while total >= k:
         while left[turn[following]] == 0:
             following += 1
-        seed = turn[following]
-        low[:] = records[seed]
-        high[:] = records[seed]
-        fill_costs(low, high, tables, costs)
-        _score(records, alive, living, costs, base, score)
+        seed = points[turn[following]]
+        score(measure, across, living, seed, seed, costs, distance)
+        held = min(k, living)
+        nearest_first(distance, living, held, chosen[:held])
         need = k
-        while need > 0:
-            best = -1
-            for at in range(living):
-                if left[alive[at]] > 0 and (best < 0 or score[at] < score[best]):
-                    best = at
-            record = alive[best]
+        for at in range(held):
+            record = name[chosen[at]]
             rows = min(need, left[record])
             left[record] -= rows
             need -= rows
             moves = note_move(moved_record, moved_rows, moved_into, moves, record, rows, clusters)
+            if need == 0:
+                break
         total -= k
         clusters += 1
-        write = 0
-        for at in range(living):
-            if left[alive[at]] > 0:
-                alive[write] = alive[at]
+        write = chosen[:held].min()  # order is kept, so that ties stay with the smaller number
+        for at in range(write, living):
+            if left[name[at]] > 0:
+                name[write] = name[at]
+                for c in range(columns):
+                    across[c, write] = across[c, at]
                 write += 1
         living = write
     return moved_record[:moves], moved_rows[:moves], moved_into[:moves], clusters
-
-
-@njit(cache=True)
-def _place_leftovers(
-    records: Int32Array,
-    left: Int64Array,
-    low: Int32Array,
-    high: Int32Array,
-    rows: Int64Array,
-    tables: Tables,
-) -> Int64Array:
-    """For each record with rows left, the cluster whose rows lose least by taking them in; covers grow in place.
-
-    Loss is |cluster| x cover, so a wide cluster with few rows is cheaper to widen than a narrow one with many.
-    """
-    count, columns = records.shape
-    target = np.full(count, -1, dtype=np.int64)
-    for record in range(count):
-        if left[record] == 0:
-            continue
-        best = np.inf
-        for cluster in range(low.shape[0]):
-            before = 0.0
-            after = 0.0
-            for column in range(columns):
-                code = records[record, column]
-                before += cover_loss(column, low[cluster, column], high[cluster, column], tables)
-                after += cover_loss(
-                    column, min(low[cluster, column], code), max(high[cluster, column], code), tables
-                )
-            increase = (rows[cluster] + left[record]) * after - rows[cluster] * before
-            if increase < best:
-                best = increase
-                target[record] = cluster
-        chosen = target[record]
-        for column in range(columns):
-            code = records[record, column]
-            low[chosen, column] = min(low[chosen, column], code)
-            high[chosen, column] = max(high[chosen, column], code)
-        rows[chosen] += left[record]
-    return target
 
 
 def _around_seeds(data: EncodedTable, k: int, random: np.random.Generator) -> Partition:
     """k-member: groups of k rows each around seeds far from each other; the last rows join the group they widen least."""
     covers = RowCovers.of(data)
     seed = farthest(covers, int(random.integers(covers.records)))
-    record, rows, into, count = one_scan(covers, covers.weight, k, seed)
+    return _in_clusters(covers, one_scan(covers, covers.weight, k, seed))
+
+
+def _in_clusters(covers: RowCovers, moves: tuple[Int64Array, Int64Array, Int64Array, int]) -> Partition:
+    record, rows, into, count = moves
     if not count:  # fewer rows than a group: one group, which does not hold
-        return Partition(np.zeros(data.rows, dtype=np.int32), 1)
+        return Partition(np.zeros(covers.record_of.size, dtype=np.int32), 1)
     return Partition.of(labels_of_moves(covers.record_of, record, rows, into))
 
 
@@ -152,21 +94,11 @@ def _nearest(data: EncodedTable, k: int) -> Partition:
 
     Rows with equal quasi-identifiers are interchangeable: which of them goes where follows table order.
     """
-    tables = CoverTables.of(data)
-    left = tables.weight.copy()
-    turn = np.argsort(-tables.weight, kind="stable")
-    record, rows, into, count = _grow_clusters(tables.records, left, k, turn, tables.tables, tables.width)
-    low = np.full((count, len(data.columns)), np.iinfo(np.int32).max, dtype=np.int32)
-    high = np.full((count, len(data.columns)), -1, dtype=np.int32)
-    np.minimum.at(low, into, tables.records[record])
-    np.maximum.at(high, into, tables.records[record])
-    sizes = np.full(count, k, dtype=np.int64)
-    target = _place_leftovers(tables.records, left, low, high, sizes, tables.tables)
-    rest = np.flatnonzero(left > 0)
-    record = np.concatenate((record, rest))
-    rows = np.concatenate((rows, left[rest]))
-    into = np.concatenate((into, target[rest]))
-    return Partition.of(labels_of_moves(tables.record_of, record, rows, into))
+    covers = RowCovers.of(data)
+    left = covers.weight.copy()
+    turn = np.argsort(-covers.weight, kind="stable")
+    grown = _grow_around(covers.measure, covers.points, left, k, turn)
+    return _in_clusters(covers, with_leftovers(covers, left, k, grown))
 
 
 @settings

@@ -43,8 +43,16 @@ def _distances(points, live, count, centre, out):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True)
-def _nearest(distance, count, k, chosen):  # type: ignore[no-untyped-def]
-    """Positions of the *k* smallest distances, in rising order, ties by position. One pass, a sorted buffer of k."""
+def nearest_first(
+    distance: npt.NDArray[np.float64], count: int, k: int, chosen: npt.NDArray[np.int64]
+) -> None:
+    """Positions of the *k* smallest of *count* distances, in rising order, ties by position. One pass, a sorted buffer of k.
+
+    >>> chosen = np.empty(2, dtype=np.int64)
+    >>> nearest_first(np.array([3.0, 1.0, 2.0, 1.0]), 4, 2, chosen)
+    >>> chosen.tolist()
+    [1, 3]
+    """
     worst = np.inf
     filled = 0
     for at in range(count):
@@ -112,7 +120,7 @@ def mdav_labels(points: npt.NDArray[np.float64], k: int) -> npt.NDArray[np.int32
         for turn in range(2 if count >= 3 * k else 1):
             if turn == 1:
                 _distances(points, live, count, points[second], distance)
-            _nearest(distance, count, k, chosen)
+            nearest_first(distance, count, k, chosen)
             count = _take(
                 live=live,
                 count=count,

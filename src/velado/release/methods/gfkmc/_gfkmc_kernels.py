@@ -30,14 +30,16 @@ def _join(at: int, one: int, two: int, trees: Trees) -> int:
 
 
 @numba.njit(cache=True)
-def _distance(one: FloatArray, two: FloatArray, numeric: BoolArray, trees: Trees) -> float:
-    """Definition 3: the distance of two generalized records, each column 0..1."""
+def _distance(
+    one: FloatArray, two: FloatArray, numeric: BoolArray, importance: FloatArray, trees: Trees
+) -> float:
+    """Definition 3: the distance of two generalized records, each column 0..1 times its weight."""
     total = 0.0
     for at in range(one.size):
         if one[at] == two[at]:
             continue
         if numeric[at]:
-            total += min(abs(one[at] - two[at]), 1.0)
+            total += importance[at] * min(abs(one[at] - two[at]), 1.0)
         else:
             total += trees[3][at, _join(at, int(one[at]), int(two[at]), trees)]
     return total
@@ -92,6 +94,7 @@ def cluster_groups(
     left: Int64Array,
     weight: FloatArray,
     numeric: BoolArray,
+    importance: FloatArray,
     scale: FloatArray,
     trees: Trees,
 ) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
@@ -139,7 +142,7 @@ def cluster_groups(
             if group == seed:
                 continue
             pair = np.sqrt(weight[seed] ** 2 + weight[group] ** 2)
-            away = pair * _distance(places[seed], places[group], numeric, trees)
+            away = pair * _distance(places[seed], places[group], numeric, importance, trees)
             if farthest_first:
                 reach[group] = min(reach[group], away)
             else:

@@ -50,8 +50,8 @@ class _Generalized:
     *view* is what substitutions publish, *group* the group of each row, *sizes* its rows. *places* holds
     per group and column the value: the position of a bin's mean on a line of length 1, or a node number.
     The *n...* matrices are the taxonomies, padded to one shape: parent, first and last leaf, share of all
-    leaves, and height below the node over the height of the tree. *numeric* marks numeric columns, *ranges* are
-    the raw widths that length 1 stands for.
+    leaves, and height below the node over the height of the tree, both times the weight of the column. *numeric* marks
+    numeric columns, *ranges* are the raw widths that length 1 stands for, *importance* the weights of the columns.
     """
 
     view: View
@@ -65,6 +65,7 @@ class _Generalized:
     n_leaves: FloatArray
     n_height: FloatArray
     ranges: FloatArray
+    importance: FloatArray
     bins: dict[str, int]
 
 
@@ -99,7 +100,8 @@ def generalize(data: EncodedTable, paper: bool, raw: bool = False) -> _Generaliz
     example = np.zeros(count, dtype=np.int64)
     example[group] = np.arange(data.rows)
     table = np.stack([place[seen.codes[example]] for seen, place in zip(view, places, strict=True)], axis=1)
-    trees = _padded([column.tree for column in data.columns])
+    importance = np.array([column.weight for column in data.columns])
+    trees = _padded([column.tree for column in data.columns], importance)
     return _Generalized(
         tuple(view),
         group,
@@ -107,8 +109,9 @@ def generalize(data: EncodedTable, paper: bool, raw: bool = False) -> _Generaliz
         np.ascontiguousarray(table),
         np.array([column.tree is None for column in data.columns]),
         *trees,
-        np.array(ranges),
-        chosen,
+        ranges=np.array(ranges),
+        importance=importance,
+        bins=chosen,
     )
 
 
@@ -128,6 +131,7 @@ def _positions(column: EncodedColumn, bins: ColumnBins, paper: bool) -> tuple[Fl
 
 def _padded(
     trees: list[Taxonomy | None],
+    importance: FloatArray,
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32], FloatArray, FloatArray]:
     width = max((len(tree.labels) for tree in trees if tree is not None), default=1)
     whole = np.zeros((3, len(trees), width), dtype=np.int32)
@@ -139,8 +143,8 @@ def _padded(
         parts: tuple[IntArray, IntArray, IntArray] = (tree.parent, tree.first, tree.last)
         for level, part in enumerate(parts):
             whole[level, at, :nodes] = part
-        share[0, at, :nodes] = tree.leaf_count / max(tree.leaves, 1)
-        share[1, at, :nodes] = tree.node_height / max(tree.height, 1)
+        share[0, at, :nodes] = importance[at] * tree.leaf_count / max(tree.leaves, 1)
+        share[1, at, :nodes] = importance[at] * tree.node_height / max(tree.height, 1)
     return whole[0], whole[1], whole[2], share[0], share[1]
 
 
@@ -257,7 +261,7 @@ def cluster(seen: _Generalized, k: int, beta: float, paper: bool, random: np.ran
     if not large.size and seen.sizes[small[~strange]].sum() < k:
         strange[:] = False  # without any group yet, nobody may be set aside
     trees = (seen.n_parent, seen.n_first, seen.n_last, seen.n_leaves, seen.n_height)
-    scale = seen.ranges if paper else np.ones(seen.numeric.size)
+    scale = seen.importance * seen.ranges if paper else seen.importance
     usual = small[~strange]
     left = seen.sizes.copy()
     part = seen.sizes[usual].copy()
@@ -271,6 +275,7 @@ def cluster(seen: _Generalized, k: int, beta: float, paper: bool, random: np.ran
             left=part,
             weight=weight[usual],
             numeric=seen.numeric,
+            importance=seen.importance,
             scale=scale,
             trees=trees,
         )
@@ -373,7 +378,7 @@ def _drop_costly(data: EncodedTable, labels: Int64Array, placed: BoolArray, drop
     together = Partition(labels.astype(np.int32), count)
     alone = Partition(np.where(placed, -1, labels).astype(np.int32), count)
     extra = together.sizes - alone.sizes
-    gain = -extra.astype(np.float64) * len(data.columns)
+    gain = -extra.astype(np.float64) * sum(column.weight for column in data.columns)
     for column in data.columns:
         gain += together.sizes * column.loss(*together.least_and_greatest(column.codes))
         gain -= alone.sizes * column.loss(*alone.least_and_greatest(column.codes))
