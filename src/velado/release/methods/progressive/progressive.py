@@ -25,7 +25,7 @@ from velado.release.methods.progressive.objective_search import (
     ObjectiveSetting,
     searched_for,
 )
-from velado.release.methods.progressive.objectives.mixture import Mixture
+from velado.release.methods.progressive.objectives.mixture import ObjectiveMixture
 from velado.release.recoded import NoteName, Recoded
 from velado.settings import Setting, settings
 from velado.text import say
@@ -156,10 +156,9 @@ class Progressive:
         """The table in groups in which the goal holds, each published by the recoder."""
         seed = int(random.integers(1 << 31))
         rows = RowCovers.of(data)
-        mixture = Mixture.of(self.objective)
         starts = self._starts(data, rows, goal, seed, within(progress, 0.0, 0.3))
-        if not mixture.is_usual:
-            return self._for_purpose(data, rows, goal, mixture, starts, seed, progress)
+        if not ObjectiveMixture.of(self.objective).is_usual:
+            return self._for_purpose(data, rows, goal, starts, seed, progress)
         begun = min(starts, key=lambda start: start.cost)
         labels = self._searched(data, rows, goal, begun, seed, within(progress, 0.3, 0.95))
         cells = max(data.rows * len(data.columns), 1)
@@ -194,7 +193,6 @@ class Progressive:
         data: EncodedTable,
         rows: RowCovers,
         goal: Goal,
-        mixture: Mixture,
         starts: list[Start],
         seed: int,
         progress: Progress,
@@ -206,10 +204,9 @@ class Progressive:
                 share, say("searching for better groups: objective {value}", value=few_digits(value))
             )
 
-        effort = _EFFORT[self.effort] * mixture.pace
-        limit = goal.suppressible(data.rows)
-        schedule = Schedule.of(data.rows, len(data.columns), max(goal.least_rows, 1), limit, effort)
-        found = searched_for(data, rows, goal, mixture, starts, schedule, seed, told)
+        mixture = ObjectiveMixture.of(self.objective)
+        effort = _EFFORT[self.effort]
+        found = searched_for(data, rows, goal, mixture, starts, effort, seed=seed, told=told)
         notes: dict[str, object] = {
             NoteName("start", say("start of the search")): found.start.name,
             OBJECTIVE: mixture.title,
