@@ -33,7 +33,7 @@ class SmallestGroups:
 
     name: ClassVar[str] = "discernibility"
     title: ClassVar[str] = say("discernibility")
-    slowness: ClassVar[float] = 5.0
+    slowness: ClassVar[float] = 10.0
 
     @staticmethod
     def unit(rows: int, weight: float) -> float:
