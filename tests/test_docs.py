@@ -76,6 +76,7 @@ RUN_AS_WRITTEN = [
             "samples-and-households",
         )
     ),
+    ROOT / "docs" / "explanation" / "progressive.md",
 ]
 
 

@@ -26,7 +26,7 @@ from velado.release.methods.progressive._starts import starts_for
 from velado.release.methods.progressive.objective_search import ingredients
 from velado.release.methods.progressive.objectives._shown_groups import ShownGroups
 from velado.release.methods.progressive.objectives.faithful_margins import table_errors
-from velado.release.methods.progressive.objectives.mixture import OBJECTIVES, Mixture, cost_after
+from velado.release.methods.progressive.objectives.mixture import OBJECTIVES, ObjectiveMixture, cost_after
 
 from .test_lowest_loss import SHAPES, random_table
 
@@ -53,7 +53,7 @@ def test_a_change_costs_what_the_changed_groups_cost(name, shape):
     draw = np.random.default_rng(3)
     data = weighted(random_table(shape, 5), draw)
     covers = RowCovers.of(data)
-    world = ingredients(data, covers, Mixture.of(name), 2, 1)
+    world = ingredients(data, covers, ObjectiveMixture.of(name), 2, 1)
     labels = grouping(data.rows, draw)
     count = int(labels.max()) + 1
     groups = fill_groups(world, labels, count, count)
@@ -85,7 +85,7 @@ def test_the_groups_add_up_to_the_value_that_is_measured(shape):
     labels = shown.classes.labels
 
     def total(name: str) -> float:
-        world = ingredients(data, RowCovers.of(data), Mixture.of(name), 2, 1)
+        world = ingredients(data, RowCovers.of(data), ObjectiveMixture.of(name), 2, 1)
         return float(total_of(fill_groups(world, labels, shown.count, shown.count)))
 
     rows = data.rows
@@ -106,7 +106,7 @@ def test_no_start_is_better_in_its_own_objective(name, shape):
         goal = Goal((KAnonymity(k),))
         made = Progressive(objective=name, effort="fast").anonymize(data, goal, seeded(0, "test"), silent)
         assert made.partition.sizes.min() >= k and made.partition.kept.all()
-        mixture, covers = Mixture.of(name), RowCovers.of(data)
+        mixture, covers = ObjectiveMixture.of(name), RowCovers.of(data)
         seed = int(seeded(0, "test").integers(1 << 31))
         starts = [s.labels for s in starts_for(data, covers, goal, 20_000_000, data.rows, seed, silent)]
         if "sse" in mixture.weights:
@@ -124,7 +124,7 @@ def test_each_objective_beats_the_default_in_its_own_measure(name):
         data = random_table("mixed", 20 + seed)
         goal = Goal((KAnonymity(4),))
         values = [
-            Mixture.of(name).value(
+            ObjectiveMixture.of(name).value(
                 data,
                 Progressive(objective=one).anonymize(data, goal, seeded(0, "t"), silent).partition.labels,
             )
@@ -257,7 +257,7 @@ def test_its_variance_is_below_that_of_mdav_and_of_sdcmicro(data_folder, name, k
     data = encode(numeric_table(data_folder, f"{name}.csv"))
     goal = Goal((KAnonymity(k),))
     found = Progressive(objective="sse", effort="fast").anonymize(data, goal, seeded(0, "t"), silent)
-    value = Mixture.of("sse").value
+    value = ObjectiveMixture.of("sse").value
     reached = value(data, found.partition.labels)
     assert reached <= value(data, MDAV().anonymize(data, goal, seeded(0, "t"), silent).partition.labels)
     known = json.loads((VECTORS / "microaggregation.json").read_text()).get(name.split("/")[1])

@@ -271,8 +271,9 @@ def placed(column: EncodedColumn, read: PublishedColumn) -> tuple[IntArray, IntA
 
     >>> from velado.testing.examples import four_published
     >>> published = four_published()
-    >>> [codes.tolist() for codes in placed(published.data.columns[0], published.columns[0])]
-    [[0, 1, 2], [0, 1, 2]]
+    >>> low, high = placed(published.data.columns[0], published.columns[0])
+    >>> low[published.columns[0].codes].tolist()
+    [0, 1, 0, 2]
     """
     low, high = read.low.copy(), read.high.copy()
     if column.points is not None and bool((~read.stated).any()):

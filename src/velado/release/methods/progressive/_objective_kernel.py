@@ -15,7 +15,7 @@ from velado.release.methods.progressive._annealing_kernel import Plan, Stock
 from velado.release.methods.progressive._group_state import link, unlink
 from velado.release.methods.progressive._neighbour_graph import next_random
 from velado.release.methods.progressive.objectives._ingredients import (
-    Groups,
+    GroupTallies,
     Ingredients,
     clear_group,
     empty_groups,
@@ -34,7 +34,7 @@ _FREED = 6
 
 
 @njit(cache=True, nogil=True)
-def weigh_group(world: Ingredients, groups: Groups, g: int) -> None:
+def weigh_group(world: Ingredients, groups: GroupTallies, g: int) -> None:
     """All that is known of g, from its members."""
     g = g + 0  # 64 bits wide whatever it was, so that this is compiled once
     clear_group(groups, g)
@@ -48,7 +48,7 @@ def weigh_group(world: Ingredients, groups: Groups, g: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def fill_groups(world: Ingredients, label: Int32Array, count: int, room: int) -> Groups:
+def fill_groups(world: Ingredients, label: Int32Array, count: int, room: int) -> GroupTallies:
     """The groups of a labelling (-1: in none), with *room* for so many."""
     groups = empty_groups(world, label.size, room)
     for row in range(label.size - 1, -1, -1):
@@ -61,7 +61,7 @@ def fill_groups(world: Ingredients, label: Int32Array, count: int, room: int) ->
 
 
 @njit(cache=True)
-def total_of(groups: Groups) -> float:
+def total_of(groups: GroupTallies) -> float:
     """What the mixture charges for all groups."""
     total = 0.0
     for g in range(groups.size.size):
@@ -72,30 +72,42 @@ def total_of(groups: Groups) -> float:
 
 @njit(cache=True, nogil=True)
 def lower_block(
-    world: Ingredients, groups: Groups, rows: Int32Array, block: int, plan: Plan, seed: int, stock: Stock
+    world: Ingredients,
+    groups: GroupTallies,
+    rows: Int32Array,
+    block: int,
+    plan: Plan,
+    seed: int,
+    stock: Stock,
 ) -> None:
     """One round over the *rows* of a block: they are all rows of its groups, and stay in it."""
-    random = np.array([seed * 2 + 1], dtype=np.int64)
-    for _ in range(8):
+    random = np.array([2 * seed + 1], dtype=np.int64)
+    for _ in range(8):  # the first numbers of near seeds are near
         next_random(random)
-    order = rows.copy()
     for _ in range(plan.sweeps):
-        for i in range(order.size - 1):
-            j = i + int(next_random(random) * min(_WINDOW, order.size - i))
-            order[i], order[j] = order[j], order[i]
-        _exchange_rows(world, groups, order, block, plan, random)
+        _exchange_rows(world, groups, _nearly_in_order(rows, random), block, plan, random)
     if plan.rebuilds and rows.size:
         _remake_groups(world, groups, rows, block, plan, random, stock)
 
 
 @njit(cache=True, nogil=True)
+def _nearly_in_order(rows: Int32Array, random: Int64Array) -> Int32Array:
+    """The rows, each at most some dozens of places away: neighbours stay together."""
+    order = rows.copy()
+    for i in range(order.size - 1):
+        j = i + int(next_random(random) * min(_WINDOW, order.size - i))
+        order[i], order[j] = order[j], order[i]
+    return order
+
+
+@njit(cache=True, nogil=True)
 def lower_small_blocks(
     world: Ingredients,
-    state: Groups,
-    rows: Int32Array,
-    edges: Int64Array,
+    state: GroupTallies,
     plan: Plan,
     seed: int,
+    rows: Int32Array,
+    edges: Int64Array,
     spare: Int64Array,
     spare_edges: Int64Array,
 ) -> None:
@@ -117,7 +129,7 @@ def _slack(random: Int64Array, heat: float) -> float:
 
 @njit(cache=True, nogil=True)
 def _group_near(
-    world: Ingredients, groups: Groups, record: int, own: int, block: int, random: Int64Array
+    world: Ingredients, groups: GroupTallies, record: int, own: int, block: int, random: Int64Array
 ) -> int:
     """A group that holds an equal or a neighbouring row and is not *own*; nearer ones are likelier; -1: none."""
     found = -1
@@ -125,9 +137,9 @@ def _group_near(
         other = record if j < 0 else world.near[record, j]
         if other < 0:
             break
-        start, end = world.row_at[other], world.row_at[other + 1]
-        at = start if end - start == 1 else start + int(next_random(random) * (end - start))
-        g = groups.label[world.rows_of[at]]
+        first, count = world.row_at[other], world.row_at[other + 1] - world.row_at[other]
+        row = world.rows_of[first + int(next_random(random) * count)]
+        g = groups.label[row]
         if g >= 0 and g != own and groups.block[g] == block:
             found = g
             if next_random(random) < 0.5:
@@ -137,7 +149,7 @@ def _group_near(
 
 @njit(cache=True, nogil=True)
 def _exchange_rows(
-    world: Ingredients, groups: Groups, order: Int32Array, block: int, plan: Plan, random: Int64Array
+    world: Ingredients, groups: GroupTallies, order: Int32Array, block: int, plan: Plan, random: Int64Array
 ) -> None:
     visits = 4 * plan.least + 32
     for a in order:
@@ -189,13 +201,13 @@ class Freed(NamedTuple):
     into: Int32Array
     score: FloatArray
     groups: Int64Array
-    trial: Groups
+    trial: GroupTallies
 
 
 @njit(cache=True, nogil=True)
 def _remake_groups(
     world: Ingredients,
-    groups: Groups,
+    groups: GroupTallies,
     rows: Int32Array,
     block: int,
     plan: Plan,
@@ -238,7 +250,7 @@ def _remake_groups(
 @njit(cache=True, nogil=True)
 def _free_some(
     world: Ingredients,
-    groups: Groups,
+    groups: GroupTallies,
     dear: int,
     block: int,
     met: Int64Array,
@@ -362,7 +374,7 @@ def _grow_anew(
 @njit(cache=True, nogil=True)
 def _take_over(
     world: Ingredients,
-    groups: Groups,
+    groups: GroupTallies,
     free: Freed,
     members: int,
     freed: int,

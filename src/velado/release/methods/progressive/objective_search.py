@@ -24,7 +24,11 @@ from velado.release.methods.progressive._objective_kernel import (
     total_of,
 )
 from velado.release.methods.progressive._starts import Start, grouping_cost
-from velado.release.methods.progressive.objectives._ingredients import Groups, Heaps, Ingredients, Moments
+from velado.release.methods.progressive.objectives._ingredients import (
+    GroupTallies,
+    Ingredients,
+    RecordMoments,
+)
 from velado.release.methods.progressive.objectives.faithful_margins import margins_of
 from velado.release.methods.progressive.objectives.least_variance import moments_of
 from velado.release.methods.progressive.objectives.mixture import (
@@ -32,7 +36,7 @@ from velado.release.methods.progressive.objectives.mixture import (
     MARGINALS,
     NCP,
     SSE,
-    Mixture,
+    ObjectiveMixture,
     readable,
 )
 from velado.release.recoded import NoteName
@@ -56,6 +60,7 @@ _MOST_MDAV = 50_000
 """Rows up to which MDAV groups the whole table, as the method of that name does; more are cut into blocks."""
 _BLOCK_MDAV = 10_000
 _TABLED = 512
+_TRIES = 2
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,6 +68,10 @@ class Searched:
     """The groups that were found, where the search began, and the value of the objectives before and after.
 
     *start* is the best of the starts by these objectives; *after* is never above it.
+
+    >>> labels = np.zeros(4, np.int32)
+    >>> Searched(labels, Start("all rows", labels, 4.0), 0.5, 0.4).after
+    0.4
     """
 
     labels: Int32Array
@@ -75,49 +84,87 @@ def searched_for(
     data: EncodedTable,
     covers: RowCovers,
     goal: Goal,
-    mixture: Mixture,
+    mixture: ObjectiveMixture,
     starts: list[Start],
-    schedule: Schedule,
+    effort: float,
+    *,
     seed: int,
     told: Told,
 ) -> Searched:
-    """The groups of least *mixture* that the search finds, beginning at the best of *starts* and MDAV's groups.
+    """The groups of least *mixture* that the search finds from the best of *starts*, of MDAV's groups and of the default's.
 
     Never worse by the mixture than any of them, on the groups as they are published. Under a goal that reads
     sensitive values there is one start, which is published: a search would tell of the values.
+
+    >>> from velado.release.guarantees import KAnonymity
+    >>> from velado.testing.examples import encoded
+    >>> data, two = encoded(age=[20, 31, 21, 30]), Goal((KAnonymity(2),))
+    >>> covers, start = RowCovers.of(data), Start("by two", np.array([0, 0, 1, 1], np.int32), 3.6)
+    >>> by = ObjectiveMixture.of("sse")
+    >>> found = searched_for(data, covers, two, by, [start], 0.01, seed=0, told=lambda *_: None)
+    >>> found.labels.tolist(), found.after < found.before or found.start.name
+    ([0, 1, 0, 1], 'groups far from the average')
     """
-    offered = list(starts)
-    if "sse" in mixture.weights and not goal.reads_sensitive:
+    least = max(goal.least_rows, 1)
+    limit = goal.suppressible(data.rows)
+    offered, ended = list(starts), goal.reads_sensitive
+    if "sse" in mixture.weights and not ended:
         offered.append(_mdav_start(data, covers, goal))
+    if list(mixture.weights) != ["sse"] and not ended:
+        schedule = Schedule.of(data.rows, len(data.columns), least, limit, effort)
+        low, ended = _searched_by_loss(data, covers, goal, starts, schedule, seed)
+        offered.append(low)
     values = [mixture.value(data, one.labels) for one in offered]
-    at = int(np.argmin(values))
-    begun, before = offered[at], values[at]
-    if goal.reads_sensitive or not before > 0.0:
+    order = np.argsort(values, kind="stable").tolist()
+    begun, before = offered[order[0]], values[order[0]]
+    if ended or not before > 0.0:
         return Searched(begun.labels, begun, before, before)
-    world = ingredients(data, covers, mixture, max(goal.least_rows, 1), seed)
+    world = ingredients(data, covers, mixture, least, seed)
     scale = _scale(data, mixture)
-    judge: Judge | None = None if goal.rows_only else partial(goal.holds_in_parts, data)
     steps = replace(
         _STEPS, drop=lambda _: mixture.dropped(data.rows, world.mix, float(world.measure.most.sum()))
     )
+    # Groups may cost less by themselves and not as they are published: then the next start is tried, and the best kept.
+    for number, at in enumerate(order[:_TRIES]):
+        labels = annealed(
+            world,  # type: ignore[arg-type]  # the fields of a World and more
+            offered[at].labels,
+            least,
+            Schedule.of(data.rows, len(data.columns), least, limit, effort * mixture.pace),
+            seed,
+            lambda share, cost, number=number: told((number + share) / _TRIES, cost / scale),  # type: ignore[misc]
+            judge=None if goal.rows_only else partial(goal.holds_in_parts, data),
+            steps=steps,
+        )
+        after = mixture.value(data, labels)
+        if after < before:
+            return Searched(labels, begun, before, after)
+    return Searched(begun.labels, begun, before, before)
+
+
+def _scale(data: EncodedTable, mixture: ObjectiveMixture) -> float:
+    return float(data.rows) ** (3 if "discernibility" in mixture.weights else 1)
+
+
+def _searched_by_loss(
+    data: EncodedTable, covers: RowCovers, goal: Goal, starts: list[Start], schedule: Schedule, seed: int
+) -> tuple[Start, bool]:
+    """The cheapest start after as many rounds of the search for the loss, the far faster one; whether that was interrupted."""
+    rounds: list[float] = []
+    begun = min(starts, key=lambda start: start.cost)
+    world = world_of(covers, np.array([2 * seed + 1], dtype=np.int64))
+    judge: Judge | None = None if goal.rows_only else partial(goal.holds_in_parts, data)
     labels = annealed(
-        world,  # type: ignore[arg-type]  # the fields of a World and more
+        world,
         begun.labels,
         max(goal.least_rows, 1),
         schedule,
         seed,
-        lambda share, cost: told(share, cost / scale),
+        lambda share, cost: rounds.append(share),
         judge,
-        steps,
     )
-    after = mixture.value(data, labels)
-    if after > before:  # the groups cost less by themselves, but not as they are published
-        return Searched(begun.labels, begun, before, before)
-    return Searched(labels, begun, before, after)
-
-
-def _scale(data: EncodedTable, mixture: Mixture) -> float:
-    return float(data.rows) ** (3 if "discernibility" in mixture.weights else 1)
+    found = Start(say("groups of low loss"), labels, grouping_cost(covers, labels))
+    return found, 0 < len(rounds) < schedule.rounds * schedule.seeds
 
 
 def _mdav_start(data: EncodedTable, covers: RowCovers, goal: Goal) -> Start:
@@ -129,9 +176,15 @@ def _mdav_start(data: EncodedTable, covers: RowCovers, goal: Goal) -> Start:
 
 
 def ingredients(
-    data: EncodedTable, covers: RowCovers, mixture: Mixture, least: int, seed: int
+    data: EncodedTable, covers: RowCovers, mixture: ObjectiveMixture, least: int, seed: int
 ) -> Ingredients:
-    """What compiled steps read, with nothing in it that the mixture does not need."""
+    """What compiled steps read, with nothing in it that the mixture does not need.
+
+    >>> from velado.testing.examples import encoded
+    >>> data = encoded(age=[20, 31, 21, 30])
+    >>> ingredients(data, RowCovers.of(data), ObjectiveMixture.of("sse"), 2, 0).moments.numbers.shape
+    (4, 1)
+    """
     mix = mixture.mix(data.rows, float(covers.measure.most.sum()))
     example = np.zeros(covers.records, dtype=np.int64)
     example[covers.record_of] = np.arange(data.rows)
@@ -157,12 +210,12 @@ def ingredients(
         route=world.route,
         moments=moments,
         margins=margins,
-        heaps=Heaps(covers.weight, 1.0 / max(data.rows * weight, 1e-300)),
         mix=mix,
+        tie=1.0 / max(data.rows * weight, 1e-300),
     )
 
 
-def _spaced(covers: RowCovers, moments: Moments) -> RowCovers:
+def _spaced(covers: RowCovers, moments: RecordMoments) -> RowCovers:
     """The same records with the distances that variance is made of: standardized numbers, other values as far as any.
 
     Half a category's weight is what a pair of rows that differ in it adds to the sum of squares of the two. Categories
@@ -194,11 +247,11 @@ def _spaced(covers: RowCovers, moments: Moments) -> RowCovers:
     return replace(covers, points=points, across=np.ascontiguousarray(points.T), measure=measure)
 
 
-def _warmth(world: Ingredients, groups: Groups, cost: float) -> float:
+def _warmth(world: Ingredients, groups: GroupTallies, cost: float) -> float:
     """The cost without what sizes make of it: a share of that would let any loss pass."""
     if not world.mix[DISCERNIBILITY] > 0:
         return cost
-    tie = world.mix[DISCERNIBILITY] * world.heaps.tie
+    tie = world.mix[DISCERNIBILITY] * world.tie
     penalty = float((groups.size * groups.price).sum())
     others = cost if world.mix.sum() > world.mix[DISCERNIBILITY] else 0.0
     if others:

@@ -28,7 +28,7 @@ from velado.release.methods.progressive.objective_search import (
     ObjectiveSetting,
     searched_for,
 )
-from velado.release.methods.progressive.objectives.mixture import Mixture
+from velado.release.methods.progressive.objectives.mixture import ObjectiveMixture
 from velado.release.recoded import NoteName, Recoded
 from velado.settings import Setting, settings
 from velado.text import say
@@ -162,10 +162,9 @@ class Progressive:
         rows = RowCovers.of(data)
         if rows.records > _LARGE:
             rows = gathered(rows, np.array([2 * seed + 1], dtype=np.int64))
-        mixture = Mixture.of(self.objective)
-        if not mixture.is_usual:
+        if not ObjectiveMixture.of(self.objective).is_usual:
             starts = self._starts(data, rows, goal, seed, within(progress, 0.0, 0.3))
-            return self._for_purpose(data, rows, goal, mixture, starts, seed, progress)
+            return self._for_purpose(data, rows, goal, starts, seed, progress)
         begun = self.start(data, rows, goal, seed, within(progress, 0.0, 0.3))
         labels = self.searched(data, rows, goal, begun, seed, within(progress, 0.3, 0.95))
         cells = max(data.rows * len(data.columns), 1)
@@ -189,7 +188,7 @@ class Progressive:
 
     def _of_tuples(self, data: EncodedTable, goal: Goal, progress: Progress) -> Recoded:
         """The start alone, in whole tuples: the search parts equal rows, which a table of counts cannot tell apart."""
-        if not Mixture.of(self.objective).is_usual:
+        if not ObjectiveMixture.of(self.objective).is_usual:
             raise ParameterError(
                 "Another objective than ncp needs the rows, and an engine counts those with the same values together.",
                 "Only boxes are made of counted rows, and they are chosen by ncp.",
@@ -234,7 +233,6 @@ class Progressive:
         data: EncodedTable,
         rows: RowCovers,
         goal: Goal,
-        mixture: Mixture,
         starts: list[Start],
         seed: int,
         progress: Progress,
@@ -246,10 +244,9 @@ class Progressive:
                 share, say("searching for better groups: objective {value}", value=few_digits(value))
             )
 
-        effort = _EFFORT[self.effort] * mixture.pace
-        limit = goal.suppressible(data.rows)
-        schedule = Schedule.of(data.rows, len(data.columns), max(goal.least_rows, 1), limit, effort)
-        found = searched_for(data, rows, goal, mixture, starts, schedule, seed, told)
+        mixture = ObjectiveMixture.of(self.objective)
+        effort = _EFFORT[self.effort]
+        found = searched_for(data, rows, goal, mixture, starts, effort, seed=seed, told=told)
         notes: dict[str, object] = {
             NoteName("start", say("start of the search")): found.start.name,
             OBJECTIVE: mixture.title,

@@ -38,7 +38,7 @@ class Margins(NamedTuple):
     last: Int32Array
 
 
-class Moments(NamedTuple):
+class RecordMoments(NamedTuple):
     """*numbers* [record, dimension], standardized, and their squared *length*; *values* [record, category], counted from *begin* on, worth *weight*."""
 
     numbers: FloatArray
@@ -48,31 +48,24 @@ class Moments(NamedTuple):
     weight: FloatArray
 
 
-class Heaps(NamedTuple):
-    """*rows[r]* of a record; *tie* is what a unit of rows x price is worth beside one squared row."""
-
-    rows: Int64Array
-    tie: float
-
-
 class Ingredients(NamedTuple):
     """All that does not change in a search: the records, their neighbours, which rows each has, and the mixture.
 
-    The fields of a `World`, so that the same steps read them; then what each objective reads of a record, and *mix*, what
-    one unit of each objective weighs.
+    The fields of a `World`, so that the same steps read them; then what each objective reads of a record; *mix*, what
+    one unit of each objective weighs; *tie*, what a unit of rows x price weighs beside one squared row.
     """
 
     measure: CoverMeasure
     points: FloatArray
-    near: Int32Array
-    record: Int32Array
-    rows_of: Int32Array
-    row_at: Int64Array
-    route: Int32Array
-    moments: Moments
+    moments: RecordMoments
     margins: Margins
-    heaps: Heaps
+    near: Int32Array
+    route: Int32Array
+    record: Int32Array
+    row_at: Int64Array
+    rows_of: Int32Array
     mix: FloatArray
+    tie: float
 
 
 class Ends(NamedTuple):
@@ -103,30 +96,29 @@ class MarginCounts(NamedTuple):
     most: Int32Array
 
 
-class Groups(NamedTuple):
+class GroupTallies(NamedTuple):
     """Which row is in which group, as in a `State`, and what each objective reads of a group.
 
-    *cost[g]* is what the mixture charges for the group, *some[g]* a record in it.
+    *cost[g]* is what the mixture charges for the group.
     """
 
-    label: Int32Array
     head: Int32Array
-    after: Int32Array
+    label: Int32Array
     before: Int32Array
+    after: Int32Array
+    block: Int32Array
     size: Int64Array
+    price: FloatArray
     low: FloatArray
     high: FloatArray
-    price: FloatArray
-    block: Int32Array
     ends: Ends
     moments: MomentSums
     margins: MarginCounts
-    some: Int64Array
     cost: FloatArray
 
 
 @njit(cache=True)
-def empty_groups(world: Ingredients, rows: int, room: int) -> Groups:
+def empty_groups(world: Ingredients, rows: int, room: int) -> GroupTallies:
     """Room for so many groups over so many rows, nobody in any."""
     columns = world.points.shape[1]
     coded = world.margins.codes.shape[1]
@@ -136,7 +128,7 @@ def empty_groups(world: Ingredients, rows: int, room: int) -> Groups:
     categories = world.moments.values.shape[1]
     low = np.zeros((room, columns))
     high = np.zeros((room, columns))
-    return Groups(
+    return GroupTallies(
         label=np.full(rows, -1, dtype=np.int32),
         head=np.full(room, -1, dtype=np.int32),
         after=np.full(rows, -1, dtype=np.int32),
@@ -160,18 +152,16 @@ def empty_groups(world: Ingredients, rows: int, room: int) -> Groups:
             np.zeros((room, coded), dtype=np.int32),
             np.zeros((room, coded), dtype=np.int32),
         ),
-        some=np.full(room, -1, dtype=np.int64),
         cost=np.zeros(room),
     )
 
 
 @njit(cache=True)
-def clear_group(groups: Groups, g: int) -> None:
+def clear_group(groups: GroupTallies, g: int) -> None:
     """Nothing is known of g any more."""
     groups.size[g] = 0
     groups.price[g] = 0.0
     groups.cost[g] = 0.0
-    groups.some[g] = -1
     groups.ends.low[g, :] = np.inf
     groups.ends.low2[g, :] = np.inf
     groups.ends.high2[g, :] = -np.inf
@@ -188,11 +178,10 @@ def clear_group(groups: Groups, g: int) -> None:
 
 
 @njit(cache=True)
-def take_in(world: Ingredients, groups: Groups, g: int, record: int) -> None:
+def take_in(world: Ingredients, groups: GroupTallies, g: int, record: int) -> None:
     """One more row of *record* in g: all but price and cost follow. O(columns)."""
     g, record = g + 0, record + 0  # 64 bits wide whatever they were, so that this is compiled once
     groups.size[g] += 1
-    groups.some[g] = record
     _widen(world.points, groups.ends, g, record)
     _add_moments(world.moments, groups.moments, g, record)
     _add_margins(world.margins, groups.margins, g, record)
@@ -210,7 +199,7 @@ def _widen(points: FloatArray, ends: Ends, g: int, record: int) -> None:
 
 
 @njit(cache=True)
-def _add_moments(moments: Moments, kept: MomentSums, g: int, record: int) -> None:
+def _add_moments(moments: RecordMoments, kept: MomentSums, g: int, record: int) -> None:
     for j in range(moments.numbers.shape[1]):
         z = moments.numbers[record, j]
         kept.sums[g, j] += z
@@ -233,7 +222,7 @@ def _add_margins(margins: Margins, kept: MarginCounts, g: int, record: int) -> N
 
 
 @njit(cache=True)
-def priced(world: Ingredients, groups: Groups, g: int) -> float:
+def priced(world: Ingredients, groups: GroupTallies, g: int) -> float:
     """What the cover of g costs a row."""
     groups.price[g] = cover_cost(world.measure, groups.low, groups.high, g) if groups.size[g] else 0.0
     return groups.price[g]  # type: ignore[no-any-return]

@@ -10,6 +10,15 @@ from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import Int32Array, Int64Array, IntArray, Partition, group_by_codes
 
 
+class PerCell:
+    """An objective whose value is a mean over cells, each counted by the weight of its column."""
+
+    @staticmethod
+    def unit(rows: int, weight: float) -> float:
+        """What one unit of the groups' cost adds to rows x value."""
+        return 1.0 / weight if weight > 0 else 0.0
+
+
 @dataclass(frozen=True, repr=False)
 class ShownGroups:
     """Published classes over the rows of *data* (-1: suppressed), and the codes low..high that each class states.

@@ -16,7 +16,7 @@ from velado.release.methods.progressive.objectives._ingredients import (
     cell_of,
     shown_range,
 )
-from velado.release.methods.progressive.objectives._shown_groups import ShownGroups
+from velado.release.methods.progressive.objectives._shown_groups import PerCell, ShownGroups
 from velado.text import say
 
 NUMBER_CELLS = 10
@@ -33,6 +33,12 @@ def margins_after(margins: Margins, kept: MarginCounts, g: int, size: int, out: 
     After record *out* has left it and *into* has joined it (-1: none), *size* rows then. For one column,
     with n_b the rows in cell b and u_b the share of the cover's values that lie in it:
     m TV = sum over cells of max(0, n_b - m u_b).
+
+    >>> from velado.testing.examples import encoded
+    >>> margins = margins_of(encoded(age=[20, 21, 22, 30]), np.arange(4))
+    >>> ends = [np.array([[code]], np.int32) for code in (0, 9, -1, 0)]
+    >>> margins_after(margins, MarginCounts(np.array([[1, 0, 0, 0]], np.int32), *ends), 0, 2, -1, 3)
+    1.0
     """
     codes, histogram, begins = margins.codes, kept.histogram, margins.begin
     total = 0.0
@@ -105,7 +111,12 @@ def table_cells(column: EncodedColumn) -> Int32Array:
 
 
 def margins_of(data: EncodedTable, example: Int64Array) -> Margins:
-    """The columns of *data* as cross tables show them, with the codes of the rows *example*, for compiled code."""
+    """The columns of *data* as cross tables show them, with the codes of the rows *example*, for compiled code.
+
+    >>> from velado.testing.examples import encoded
+    >>> margins_of(encoded(age=[20, 21, 21]), np.arange(3)).cells.tolist()
+    [2]
+    """
     cells = [table_cells(column) for column in data.columns]
     counts = np.array([int(cell[-1]) + 1 for cell in cells], dtype=np.int64)
     node_at, nodes = np.full(len(cells), -1, dtype=np.int64), 0
@@ -151,7 +162,7 @@ class TableErrors:
         return self.one_way if self.two_way is None else (self.one_way + self.two_way) / 2
 
 
-class FaithfulMargins:
+class FaithfulMargins(PerCell):
     """Total variation between true tables and those of a reader who spreads each published cover evenly over its values.
 
     For a table with cells v, P(v) the share of rows truly in v, and Q(v) = sum over groups of |G| u_G(v) / n, where u_G is the
@@ -171,11 +182,6 @@ class FaithfulMargins:
     name: ClassVar[str] = "marginals"
     title: ClassVar[str] = say("error of one- and two-way tables")
     slowness: ClassVar[float] = 9.0
-
-    @staticmethod
-    def unit(rows: int, weight: float) -> float:
-        """What one unit of the groups' cost adds to rows x value."""
-        return 1.0 / weight if weight > 0 else 0.0
 
     @staticmethod
     def value(groups: ShownGroups) -> float:

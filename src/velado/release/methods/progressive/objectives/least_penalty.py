@@ -10,7 +10,7 @@ from numba import njit
 from velado.data.partition import FloatArray
 from velado.release.methods._row_covers import CoverMeasure, column_cost
 from velado.release.methods.progressive.objectives._ingredients import Ends
-from velado.release.methods.progressive.objectives._shown_groups import ShownGroups
+from velado.release.methods.progressive.objectives._shown_groups import PerCell, ShownGroups
 from velado.text import say
 
 
@@ -18,7 +18,15 @@ from velado.text import say
 def penalty_after(
     measure: CoverMeasure, points: FloatArray, ends: Ends, g: int, size: int, out: int, into: int
 ) -> float:
-    """Rows x price of g once record *out* has left it and *into* has joined it (-1: none), *size* rows then. O(d)."""
+    """Rows x price of g once record *out* has left it and *into* has joined it (-1: none), *size* rows then. O(d).
+
+    >>> from velado.release.methods._row_covers import RowCovers
+    >>> from velado.testing.examples import encoded
+    >>> covers = RowCovers.of(encoded(age=[20, 21, 30]))
+    >>> ends = Ends(*(np.array([[place]]) for place in (0.0, 0.1, 0.0, 0.1)))
+    >>> penalty_after(covers.measure, covers.points, ends, 0, 3, -1, 2)
+    3.0
+    """
     total = 0.0
     lows, lows2, highs2, highs = ends.low, ends.low2, ends.high2, ends.high
     for c in range(points.shape[1]):
@@ -36,7 +44,7 @@ def penalty_after(
     return size * total
 
 
-class LeastPenalty:
+class LeastPenalty(PerCell):
     """sum over groups of |G| x sum over columns of NCP(cover) x weight, over all cells: what `ncp` measures.
 
     >>> LeastPenalty.name, LeastPenalty.unit(rows=10, weight=2.0)
@@ -46,11 +54,6 @@ class LeastPenalty:
     name: ClassVar[str] = "ncp"
     title: ClassVar[str] = say("information loss (NCP)")
     slowness: ClassVar[float] = 4.0
-
-    @staticmethod
-    def unit(rows: int, weight: float) -> float:
-        """What one unit of the groups' cost adds to rows x value."""
-        return 1.0 / weight if weight > 0 else 0.0
 
     @staticmethod
     def value(groups: ShownGroups) -> float:

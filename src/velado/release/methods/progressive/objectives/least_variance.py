@@ -10,16 +10,22 @@ from numba import njit
 
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import FloatArray, Int32Array, Int64Array, group_by_codes
-from velado.release.methods.progressive.objectives._ingredients import Moments, MomentSums
-from velado.release.methods.progressive.objectives._shown_groups import ShownGroups
+from velado.release.methods.progressive.objectives._ingredients import MomentSums, RecordMoments
+from velado.release.methods.progressive.objectives._shown_groups import PerCell, ShownGroups
 from velado.text import say
 
 
 @njit(cache=True)
-def variance_after(moments: Moments, kept: MomentSums, g: int, size: int, out: int, into: int) -> float:
+def variance_after(moments: RecordMoments, kept: MomentSums, g: int, size: int, out: int, into: int) -> float:
     """Sum of squares inside g once record *out* has left it and *into* has joined it (-1: none), *size* rows then. O(d).
 
     Of numbers, sum |x|^2 - |sum x|^2 / m; of categories, m - sum over values of count^2 / m, times the column's weight.
+
+    >>> from velado.testing.examples import encoded
+    >>> moments = moments_of(encoded(age=[20, 30]), np.arange(2), 1)
+    >>> kept = MomentSums(np.array([[-1.0]]), np.array([1.0]), np.zeros((1, 0), np.int32), np.zeros((1, 0)))
+    >>> variance_after(moments, kept, 0, 2, -1, 1)
+    2.0
     """
     if size < 1:
         return 0.0
@@ -129,7 +135,7 @@ def _add_number(
         categories.append((at, codes, column.weight / whole))
 
 
-class LeastVariance:
+class LeastVariance(PerCell):
     """sum over groups of the squared distances to the group's mean, over the same about the table's mean (SSE / SST).
 
     Numbers are standardized to variance 1: on numeric tables this is the information loss of microaggregation, as sdcMicro
@@ -144,11 +150,6 @@ class LeastVariance:
     name: ClassVar[str] = "sse"
     title: ClassVar[str] = say("variance inside groups (SSE)")
     slowness: ClassVar[float] = 4.0
-
-    @staticmethod
-    def unit(rows: int, weight: float) -> float:
-        """What one unit of the groups' cost adds to rows x value."""
-        return 1.0 / weight if weight > 0 else 0.0
 
     @staticmethod
     def value(groups: ShownGroups) -> float:
@@ -187,7 +188,7 @@ _ROOM = 1 << 27
 """Counters of categories in all groups together, at most."""
 
 
-def moments_of(data: EncodedTable, example: Int64Array, groups: int) -> Moments:
+def moments_of(data: EncodedTable, example: Int64Array, groups: int) -> RecordMoments:
     """The moments of the rows *example*, for compiled code, with counters for so many groups.
 
     Where there would be too many counters, values share them: the search takes such values for alike, `value` does not.
@@ -207,7 +208,7 @@ def moments_of(data: EncodedTable, example: Int64Array, groups: int) -> Moments:
         size = min(int(of_code.max()) + 1, most)
         values[:, j] = of_code[data.columns[at].codes[example]] % size
         begin[j + 1] = begin[j] + size
-    return Moments(
+    return RecordMoments(
         numbers,
         (numbers**2).sum(axis=1),
         values,

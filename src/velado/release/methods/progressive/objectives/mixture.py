@@ -1,4 +1,4 @@
-"""Mixture: which objectives a search lowers, and how much each of them counts. The registry of objectives."""
+"""ObjectiveMixture: which objectives a search lowers, and how much each of them counts. The registry of objectives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numba import njit
 
 from velado.data.encode import EncodedTable
 from velado.data.partition import FloatArray, IntArray
-from velado.release.methods.progressive.objectives._ingredients import Groups, Ingredients
+from velado.release.methods.progressive.objectives._ingredients import GroupTallies, Ingredients
 from velado.release.methods.progressive.objectives._shown_groups import ShownGroups
 from velado.release.methods.progressive.objectives.faithful_margins import FaithfulMargins, margins_after
 from velado.release.methods.progressive.objectives.least_penalty import LeastPenalty, penalty_after
@@ -51,10 +51,19 @@ NCP, SSE, DISCERNIBILITY, MARGINALS = range(4)
 
 
 @njit(cache=True, inline="always")
-def cost_after(world: Ingredients, groups: Groups, g: int, out: int, into: int) -> float:
+def cost_after(world: Ingredients, groups: GroupTallies, g: int, out: int, into: int) -> float:
     """What the mixture charges for g once record *out* has left it and *into* has joined it; -1: none does.
 
     In the order of `OBJECTIVES`; a test holds the two together.
+
+    >>> from velado.release.methods._row_covers import RowCovers
+    >>> from velado.release.methods.progressive._objective_kernel import fill_groups
+    >>> from velado.release.methods.progressive.objective_search import ingredients
+    >>> from velado.testing.examples import encoded
+    >>> data = encoded(age=[20, 21, 30])
+    >>> world = ingredients(data, RowCovers.of(data), ObjectiveMixture.of("ncp"), 1, 0)
+    >>> cost_after(world, fill_groups(world, np.array([0, 0, 1], np.int32), 2, 2), 0, -1, 2)
+    3.0
     """
     # 64 bits wide whatever they were, so that each objective is compiled once.
     g, out, into = g + 0, out + 0, into + 0
@@ -63,9 +72,7 @@ def cost_after(world: Ingredients, groups: Groups, g: int, out: int, into: int) 
     if world.mix[0] > 0.0 or world.mix[2] > 0.0:
         penalty = penalty_after(world.measure, world.points, groups.ends, g, size, out, into)
         total += world.mix[0] * penalty
-        if world.mix[2] > 0.0:
-            record = into if into >= 0 else groups.some[g]
-            total += world.mix[2] * square_after(world.heaps, size, penalty, record)
+        total += world.mix[2] * square_after(size, penalty, world.tie)
     if world.mix[1] > 0.0:
         total += world.mix[1] * variance_after(world.moments, groups.moments, g, size, out, into)
     if world.mix[3] > 0.0:
@@ -74,17 +81,17 @@ def cost_after(world: Ingredients, groups: Groups, g: int, out: int, into: int) 
 
 
 @dataclass(frozen=True)
-class Mixture:
+class ObjectiveMixture:
     """How much each objective counts, by its name; the others do not.
 
-    >>> Mixture.of("ncp=1, sse=0.5").weights, Mixture.of("sse").weights, Mixture.of("ncp").is_usual
+    >>> ObjectiveMixture.of("ncp=1, sse=0.5").weights, ObjectiveMixture.of("sse").weights, ObjectiveMixture.of("ncp").is_usual
     ({'ncp': 1.0, 'sse': 0.5}, {'sse': 1.0}, True)
     """
 
     weights: Mapping[str, float]
 
     @classmethod
-    def of(cls, text: str) -> Mixture:
+    def of(cls, text: str) -> ObjectiveMixture:
         """From its text, which `readable` accepts."""
         weights: dict[str, float] = {}
         for part in text.split(","):
@@ -111,7 +118,7 @@ class Mixture:
         """sum of weight x value over the objectives, of the groups as their covers publish them.
 
         >>> from velado.testing.examples import encoded
-        >>> Mixture.of("ncp").value(encoded(age=[20, 21, 30, 30]), np.array([0, 0, 1, 1]))
+        >>> ObjectiveMixture.of("ncp").value(encoded(age=[20, 21, 30, 30]), np.array([0, 0, 1, 1]))
         0.05
         """
         shown = ShownGroups.of(data, labels)
@@ -124,7 +131,7 @@ class Mixture:
 
         With discernibility everything is taken rows^2 times: one unit of it must outweigh any loss, and stay exact.
 
-        >>> Mixture.of("sse").mix(rows=100, weight=4.0)
+        >>> ObjectiveMixture.of("sse").mix(rows=100, weight=4.0)
         array([0.  , 0.25, 0.  , 0.  ])
         """
         scale = float(rows) ** 2 if SmallestGroups.name in self.weights else 1.0
