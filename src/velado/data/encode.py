@@ -483,7 +483,7 @@ class VisibleTexts:
 
     @classmethod
     def of(cls, frame: pl.DataFrame, names: Sequence[str], weights: Int64Array | None = None) -> VisibleTexts:
-        """The columns *names* of *frame*; with *weights* each row stands for so many."""
+        """The columns *names* of *frame*, whose rows stand for *weights* rows each."""
         coded = {name: CodedTexts.of(frame.get_column(name).cast(pl.String)) for name in names}
         return cls(frame.height, coded, weights)
 
@@ -501,8 +501,7 @@ class VisibleTexts:
     def groups(self) -> Partition:
         """Rows that show the same texts form a group; a blank is a value of its own."""
         if not self.columns:
-            one = np.zeros(self.rows, dtype=np.int32)
-            return Partition(one, 1 if self.rows else 0, weights=self.weights)
+            return Partition(np.zeros(self.rows, dtype=np.int32), 1 if self.rows else 0, weights=self.weights)
         return Partition.by_codes(self.codes, self.sizes, self.weights)
 
     def wildcard_sizes(self) -> Int64Array:
@@ -541,25 +540,19 @@ class VisibleTexts:
         return out[merged.labels][self.groups.labels]
 
 
-def visible_groups(frame: pl.DataFrame, names: Sequence[str], weights: Int64Array | None = None) -> Partition:
+def visible_groups(frame: pl.DataFrame, names: Sequence[str]) -> Partition:
     """Rows whose columns *names* show the same texts form a group; a blank is a value of its own.
-
-    With *weights* each row stands for so many.
 
     >>> visible_groups(pl.DataFrame({"sex": ["F", "M", "F"]}), ["sex"]).sizes
     array([2, 1])
     """
-    return VisibleTexts.of(frame, names, weights).groups
+    return VisibleTexts.of(frame, names).groups
 
 
-def wildcard_sizes(
-    frame: pl.DataFrame, names: Sequence[str], weights: Int64Array | None = None
-) -> Int64Array:
+def wildcard_sizes(frame: pl.DataFrame, names: Sequence[str]) -> Int64Array:
     """For each row, how many rows could be the same person when blanks and `*` match anything.
-
-    With *weights* each row stands for so many.
 
     >>> wildcard_sizes(pl.DataFrame({"sex": ["F", "M", "*"]}), ["sex"])
     array([2, 2, 3])
     """
-    return VisibleTexts.of(frame, names, weights).wildcard_sizes()
+    return VisibleTexts.of(frame, names).wildcard_sizes()

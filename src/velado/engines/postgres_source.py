@@ -81,7 +81,8 @@ def connected(url: str) -> Any:
     from psycopg.conninfo import conninfo_to_dict
 
     try:
-        connection = psycopg.connect(**{"connect_timeout": 10, **conninfo_to_dict(url)})
+        address: dict[str, Any] = {"connect_timeout": 10, **conninfo_to_dict(url)}
+        connection = psycopg.connect(**address)
         for setting in _SETTINGS:
             connection.execute(setting)
         connection.commit()
@@ -413,7 +414,6 @@ def new_table(url: str, table: str, force: bool = False) -> Iterator[TableSink]:
                 connection.execute(sql)
 
         def fill(source: Any, select: str) -> int:
-            rows = 0
             with (
                 source.cursor() as reading,
                 reading.copy(f"COPY ({select}) TO STDOUT") as out,
@@ -422,8 +422,7 @@ def new_table(url: str, table: str, force: bool = False) -> Iterator[TableSink]:
                 with writing.copy(f"COPY {relation_of(table)} FROM STDIN") as copy:
                     for block in out:
                         copy.write(block)
-                rows = writing.rowcount
-            return rows
+                return int(writing.rowcount)
 
         def make(columns: Sequence[tuple[str, str]]) -> None:
             if taken:
