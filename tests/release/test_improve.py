@@ -19,7 +19,7 @@ from velado.release.goal import Goal, silent
 from velado.release.guarantees import DeltaPresence, KAnonymity, KMap, LDiversity
 from velado.release.methods import GFKMC, GOK, MDAV, METHODS, FullDomain, KMember, Mondrian
 from velado.release.methods._method import in_groups
-from velado.release.methods.improve import improved
+from velado.release.methods.improve import improved, refuse_unimprovable
 from velado.release.methods.progressive.progressive import Progressive
 from velado.settings import specs
 from velado.study.compare import compare
@@ -246,3 +246,8 @@ def test_where_ends_are_rounded_the_rounded_loss_is_what_may_not_rise():
     assert better.before is made
     before, after = (one.columns[0].losses(data.columns[0]).sum() for one in (made, better))
     assert after <= before
+
+
+def test_groups_searched_for_another_objective_are_not_improved():
+    with pytest.raises(ParameterError, match="another objective"):
+        refuse_unimprovable(Progressive(objective="sse"), Goal((KAnonymity(2),)))

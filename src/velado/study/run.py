@@ -41,6 +41,7 @@ from velado.release.methods._method import Method
 from velado.release.methods.improve import Effort
 from velado.release.methods.progressive._polish import boxes_alone, without_dear_rows
 from velado.release.methods.progressive.lower_bound import lower_bound
+from velado.release.methods.progressive.objectives.mixture import ObjectiveMixture
 from velado.release.methods.progressive.progressive import Progressive
 from velado.release.operations._operation import Operation
 from velado.release.population import read_plain
@@ -440,6 +441,8 @@ def _known_groups(release: Release, goal: Goal) -> Partition | None:
     """
     method, groups = release.method, release.recoded.partition
     if not isinstance(method, Progressive) or not goal.rows_only or goal.blind or groups is None:
+        return None
+    if not ObjectiveMixture.of(method.objective).is_usual:
         return None
     data = release.prepared.seen
     if goal.k == release.goal.k:

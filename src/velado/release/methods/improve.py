@@ -12,6 +12,7 @@ from velado.release.goal import Goal, Progress
 from velado.release.methods._method import Method
 from velado.release.methods._row_covers import RowCovers
 from velado.release.methods.progressive._starts import Start, grouping_cost
+from velado.release.methods.progressive.objectives.mixture import ObjectiveMixture
 from velado.release.methods.progressive.progressive import Progressive
 from velado.release.recoded import GROUPS, NoteName, Recoded
 from velado.settings import specs
@@ -37,6 +38,12 @@ def refuse_unimprovable(method: Method, goal: Goal) -> None:
             "It recodes whole columns: equal values are published alike in every row, and groups of other rows would "
             "break that.",
             "Leave --improve out, or use a method that makes groups (`velado methods` lists them).",
+        )
+    if isinstance(method, Progressive) and not ObjectiveMixture.of(method.objective).is_usual:
+        raise ParameterError(
+            "--improve makes the loss (ncp) of groups lower, and these were searched for another objective.",
+            "Less of the one is often more of the other.",
+            "Leave out --improve or --objective.",
         )
     if not goal.guarantees:
         raise ParameterError(
