@@ -283,9 +283,11 @@ class Progressive:
         def told(share: float, cost: float) -> None:
             progress(share, say("searching for better groups: loss {loss}", loss=number(cost / cells, 4)))
 
-        # On categories alone the exchange of single rows finds little that whole boxes would not: much of the work is theirs.
-        boxes = goal.rows_only and not rows.measure.lines and self.effort != "fast"
-        effort = _EFFORT[self.effort] * (0.6 if boxes else 1.0)
+        # On categories alone, where rows are often equal or groups large, the exchange of single rows finds little that
+        # whole boxes would not: much of the work is theirs.
+        alike = rows.records < _DISTINCT * data.rows or least >= _LARGE_K
+        boxes = goal.rows_only and not rows.measure.lines and alike and self.effort != "fast"
+        effort = _EFFORT[self.effort] * (0.65 if boxes else 1.0)
         schedule = Schedule.of(data.rows, len(data.columns), least, goal.suppressible(data.rows), effort)
         world = world_of(rows, np.array([2 * seed + 1], dtype=np.int64))
         judge = None if goal.rows_only else lambda groups: goal.holds_in_parts(data, groups)
@@ -297,9 +299,11 @@ class Progressive:
         return labels
 
 
+_LARGE_K = 20
+_DISTINCT = 0.9
 _SMALL = 20_000
 _LARGE = 40_000
 _EFFORT = {"fast": 0.08, "default": 1.0, "high": 9.0}
 """About how many times the work of the default is done."""
-_BOXES = {"default": 1.0, "high": 15.0}
+_BOXES = {"default": 1.5, "high": 15.0}
 """About how many seconds of one core the listing of boxes has."""
