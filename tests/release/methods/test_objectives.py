@@ -135,7 +135,7 @@ def test_each_objective_beats_the_default_in_its_own_measure(name):
     assert better >= (1 if name == "discernibility" else 3)
 
 
-def test_the_same_seed_gives_the_same_groups_and_another_may_not():
+def test_the_same_seed_gives_the_same_groups():
     data = random_table("mixed", 31)
     goal = Goal((KAnonymity(3),))
 
