@@ -307,8 +307,8 @@ class Mondrian:
 
     @property
     def takes(self) -> Takes:
-        """Tuples, but for relaxed cuts, which part equal rows."""
-        return "tuples" if self.cut == "strict" else "rows"
+        """Tuples, but for relaxed cuts, which part equal rows, and centroids: the first of rows equally near."""
+        return "tuples" if self.cut == "strict" and self.recoder != "centroid" else "rows"
 
     def partition(self, data: EncodedTable, goal: Goal, progress: Progress) -> Partition:
         """The groups alone, every one keeping the goal, numbered from left to right in the tree of cuts."""
