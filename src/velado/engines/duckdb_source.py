@@ -31,7 +31,7 @@ from velado.text import say, say_n
 
 T = TypeVar("T")
 
-DEFAULT_MEMORY = "1GB"
+DEFAULT_MEMORY = "600MB"
 """What DuckDB may hold in memory where nobody says; the rest spills to disk."""
 _ROW_GROUP = 122_880
 _WHOLE_HASH = 1 << 64
