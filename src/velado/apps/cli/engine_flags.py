@@ -48,7 +48,7 @@ class EngineFlags:
     ] = "auto"
     memory: Annotated[
         str | None,
-        option("--memory SIZE", help="What DuckDB may hold in memory before it spills to disk, e.g. 3GB."),
+        option("--memory SIZE", help="What DuckDB may hold in memory before it spills to disk, e.g. 3GB; default: 600MB."),
     ] = None
     table: Annotated[
         str | None, option("--table NAME", help="The table of a postgresql:// source; SCHEMA.NAME too.")

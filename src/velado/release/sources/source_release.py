@@ -304,7 +304,14 @@ def plan_release(
             data, recoded, goal, lambda tried: _checked(data, tried, goal), rows=rows
         )
         return PlannedRelease(
-            prepared, recoded, checked, method, goal, seed, shown, _visible(recoded, recoded.kept)[0]
+            prepared=prepared,
+            recoded=recoded,
+            planned=checked,
+            method=method,
+            goal=goal,
+            seed=seed,
+            shown=shown,
+            group=_visible(recoded, recoded.kept)[0],
         )
 
     try:
