@@ -21,6 +21,7 @@ import numpy as np
 from numba import njit
 
 from velado.data.encode import EncodedTable
+from velado.randomness import seeded
 from velado.release.methods.progressive._set_search import (
     BoolArray,
     RowSets,
@@ -239,7 +240,7 @@ def checked_prices(data: EncodedTable, k: int, held: FloatArray, steps: int) -> 
     most = np.where(cover.weight >= k, 0.0, np.minimum(whole, k * k * far[:, min(k - 2, far.shape[1] - 1)]))
     price = np.minimum(1.3 * np.maximum(floor, 0.0), most)
     unit = float(price.mean()) or float(far[:, 0].mean()) or 1.0
-    key = np.random.default_rng(0).integers(0, 1 << 62, count)
+    key = seeded(0, "bound").integers(0, 1 << 62, count)
     more = RowSets(np.empty((4 * count + k, k), np.int64), np.empty(4 * count + k))
     sets, dual = RowSets(np.empty((0, k), np.int64), np.empty(0)), np.empty(0)
     filled = seed_sets(space, near, k, more)
