@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 import polars as pl
@@ -114,6 +114,10 @@ class DuckDBSource:
         found = self._arrow(f"SELECT {cells} FROM {{rows}}{chosen}", placed=bool(chosen) and whole is None)
         return found.rename_columns(self.types.names)
 
+    def frame(self) -> pl.DataFrame:
+        """All rows, for who has room for them."""
+        return cast(pl.DataFrame, pl.from_arrow(self.sample(self.rows)))
+
     def domain(self, column: str) -> pa.Table:
         """The distinct values of a column (`value`, null among them) and their `rows`."""
         return self.counts([column]).rename_columns(["value", ROWS])
@@ -198,9 +202,7 @@ class DuckDBSource:
             with path.open("rb") as file:
                 whole.update(hashlib.file_digest(file, "sha256").digest())
         if not self.files:
-            whole.update(
-                pl.DataFrame(self._arrow("SELECT * FROM {rows}")).hash_rows().sort().to_numpy().tobytes()
-            )
+            whole.update(self.frame().hash_rows().sort().to_numpy().tobytes())
         return whole.digest()
 
     def unchanged(self) -> None:
@@ -335,7 +337,7 @@ def open_files(
     connection.execute("SET disabled_optimizers = 'statistics_propagation'")
     name = paths[0].name if len(paths) == 1 else say_n("{n:,} file", "{n:,} files", len(paths))
     source = DuckDBSource(
-        str(name),
+        name,
         connection,
         found.relation,
         pa.schema([(f"f{at}", pa.string()) for at in range(len(found.names))]),

@@ -16,6 +16,7 @@ from velado.release.guarantees._guarantee import Verdict
 from velado.release.release import Release
 from velado.release.verify import Verification
 from velado.report.blocks import Table
+from velado.report.engine_facts import EngineFacts
 from velado.report.facts import ReleaseFacts
 from velado.report.phrases import phrase
 from velado.text import join, number, percent, say, say_n
@@ -92,6 +93,63 @@ def ten_lines(facts: ReleaseFacts, leaves: Path, stays: Path) -> list[str]:
             rows=release.aligned.height,
             suppressed=release.suppressed,
             doors=len(release.side_doors),
+        ),
+        say("May leave: {path}", path=leaves),
+        say("For you alone: {path}", path=stays),
+    ]
+
+
+def engine_lines(facts: EngineFacts, leaves: Path, stays: Path) -> list[str]:
+    """A release that an engine wrote, in a few lines, the last two being where it and its report are.
+
+    >>> from velado.testing.examples import small_lake
+    >>> print(*engine_lines(small_lake().facts, Path("release"), Path("private"))[:2], sep="\\n")
+    Table: 2 files, 8 rows, 2 columns
+    Engine: DuckDB; plan: compress to 8 distinct tuples, join back, count what was written
+    """
+    release, plan = facts.release, facts.release.plan
+    own, wild = release.checked.readings
+    losses = plan.losses
+    most = max(losses, key=losses.__getitem__)
+    promises = [verdict_line(found) for found in release.verdicts]
+    return [
+        say(
+            "Table: {source}, {rows:,} rows, {columns:,} columns",
+            source=facts.source.name,
+            rows=facts.source.rows,
+            columns=len(facts.source.columns),
+        ),
+        say(
+            "Engine: {engine}; plan: compress to {tuples:,} distinct tuples, join back, count what was written",
+            engine=plan.prepared.source.engine,
+            tuples=plan.prepared.data.rows,
+        ),
+        say("Method: {title}; {settings}", title=plan.method.title, settings=f"seed = {plan.seed}"),
+        say(
+            "Promise ({type}): {sentences}",
+            type=phrase(plan.promise),
+            sentences=join(promises) if promises else say("no guarantee, only measured"),
+        ),
+        plan.prepared.judged.said,
+        say(
+            "Groups: {groups:,}, mean size {mean:,.1f}, smallest {smallest:,}; blanks as wildcards: smallest {wild:,}",
+            groups=release.checked.partition.count,
+            mean=plan.rows / release.checked.partition.count,
+            smallest=own.smallest,
+            wild=wild.smallest,
+        ),
+        say(
+            "Information loss (NCP, {variant}): {loss}; most in {column}: {most}",
+            variant="cover",
+            loss=percent(plan.loss),
+            column=most,
+            most=percent(losses[most]),
+        ),
+        say(
+            "Rows published: {rows:,}; suppressed: {suppressed:,}; side doors named: {doors:,}",
+            rows=plan.rows,
+            suppressed=plan.suppressed,
+            doors=len(plan.prepared.judged.side_doors),
         ),
         say("May leave: {path}", path=leaves),
         say("For you alone: {path}", path=stays),

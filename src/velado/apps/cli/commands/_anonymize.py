@@ -13,20 +13,26 @@ from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import OfSetting, OneOf, command, option
 from velado.apps.cli.commands._inspect import inferred
+from velado.apps.cli.engine_flags import EngineFlags, Source, in_memory, is_lake
 from velado.apps.cli.options import META, CommandWithMethodFlags, by_person
 from velado.errors import SchemaError
 from velado.release import DEFAULT_METHOD
 from velado.text import language, say
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from velado.data.schema import Schema
     from velado.data.table import Table
+    from velado.release.methods._method import Method
+    from velado.study.engine_run import EnginePublished
     from velado.study.run import Published
 
 
 @command("anonymize", cls=CommandWithMethodFlags)
 def anonymize(
     ctx: typer.Context,
-    file: flags.File,
+    file: Source,
     *,
     schema: flags.MaybeSchema = None,
     method: flags.MethodName = DEFAULT_METHOD,
@@ -43,6 +49,7 @@ def anonymize(
     suppression: flags.Suppression = 0.0,
     seed: flags.Seed = 0,
     folder: flags.FolderFlags,
+    engine: EngineFlags,
     accept_inferred: Annotated[
         bool, option("--accept-inferred", help="Without --schema: publish with the inferred roles, unseen.")
     ] = False,
@@ -66,9 +73,13 @@ def anonymize(
         ),
     ] = None,
     format: Annotated[
-        Literal["csv", "parquet"],
-        option("--format", click_type=OneOf("csv", "parquet"), help="File format of the published table."),
-    ] = "csv",
+        Literal["csv", "parquet"] | None,
+        option(
+            "--format",
+            click_type=OneOf("csv", "parquet"),
+            help="File format of the published table; by default csv, or that of the files an engine reads.",
+        ),
+    ] = None,
     formulas: flags.Formulas = "keep",
     report: Annotated[
         str, option("--report LIST", help="Report formats, comma-separated: html, md, json.")
@@ -80,28 +91,61 @@ def anonymize(
     written and shown, and nothing is published until you have read it.
     """
     reports = flags.several_of(report, flags.REPORTS, "--report")
-    folder.refuse(file, schema, promises.population)
+    folder.refuse(None if is_lake(file) else Path(file), schema, promises.population)
+    if schema is None and (engine.scans(file) or is_lake(file)):
+        raise _no_schema()
     if schema is None and not accept_inferred:
-        propose(file, reading)
+        propose(Path(file), reading)
+    if schema is not None and engine.scans(file):
+        engine.refuse(
+            [
+                ("--keep-order", keep_order),
+                ("--population", promises.population is not None),
+                ("--bound tight", bound == "tight"),
+                ("--sheet", reading.sheet is not None),
+            ]
+        )
+        with show.waiting() as progress:
+            from velado.study.engine_run import publish_files
+
+            meaning = _meaning(schema, reading, round_intervals)
+            done = publish_files(
+                file,
+                meaning,
+                _method(method)(**ctx.meta.get(META, {})),
+                promises.guarantees(by_person(per, meaning)),
+                k=k,
+                out=folder.output,
+                suppression=suppression,
+                seed=seed,
+                per=per,
+                undeclared=undeclared,
+                format=format,
+                formulas=formulas,
+                force=folder.force,
+                language=language(),
+                reports=reports,
+                key=folder.key,
+                memory=engine.memory,
+                progress=progress,
+            )
+        show.result(lambda: _engine_document(done), _engine_lines(done))
+        return
     with show.waiting() as progress:
-        from velado.data.encoded import with_rounding
-        from velado.data.io import read_schema
-        from velado.release.methods import method_named
         from velado.study.run import publish
 
-        chosen = method_named(method)
+        chosen = _method(method)
         inspection, beside = None, dict[str, bytes]()
-        source: Path | Table
+        source: Path | Table | pl.DataFrame
         if schema is None:
-            source, inspection, beside["schema.toml"] = inferred(file, reading)
-            meaning = inspection.schema
+            source, inspection, beside["schema.toml"] = inferred(Path(file), reading)
+            meaning = _rounded(inspection.schema, reading, round_intervals)
         else:
-            source, meaning = reading.source(file), read_schema(schema)
-        if reading.encoding is not None:
-            meaning = replace(meaning, encoding=reading.encoding)
+            meaning = _meaning(schema, reading, round_intervals)
+            source = in_memory(file, meaning) if is_lake(file) else reading.source(Path(file))
         published = publish(
             source,
-            with_rounding(meaning, flags.rounding_steps(round_intervals)),
+            meaning,
             chosen(**ctx.meta.get(META, {})),
             promises.guarantees(by_person(per, meaning)),
             k=k,
@@ -111,7 +155,7 @@ def anonymize(
             per=per,
             population=promises.population,
             undeclared=undeclared,
-            format=format,
+            format=format or "csv",
             formulas=formulas,
             force=folder.force,
             language=language(),
@@ -133,6 +177,34 @@ def anonymize(
         )
         show.present([inferred_roles, *roles(inspection)])
     show_published(published)
+
+
+def _method(name: str) -> type[Method]:
+    from velado.release.methods import method_named
+
+    return method_named(name)
+
+
+def _meaning(schema: Path, reading: flags.ReadingFlags, rounding: str | None) -> Schema:
+    from velado.data.io import read_schema
+
+    return _rounded(read_schema(schema), reading, rounding)
+
+
+def _rounded(meaning: Schema, reading: flags.ReadingFlags, rounding: str | None) -> Schema:
+    from velado.data.encoded import with_rounding
+
+    if reading.encoding is not None:
+        meaning = replace(meaning, encoding=reading.encoding)
+    return with_rounding(meaning, flags.rounding_steps(rounding))
+
+
+def _no_schema() -> SchemaError:
+    return SchemaError(
+        "No schema was given, and several files or a large one are to be published.",
+        "Roles decide what is published, so a person must have read them.",
+        "Make a proposal from one part with `velado inspect PART --write schema.toml`, read it, and give it with --schema.",
+    )
 
 
 def propose(file: Path, reading: flags.ReadingFlags) -> NoReturn:
@@ -191,3 +263,27 @@ def _lines(done: Published) -> Iterator[str | show.Note]:
     report = "report.html" if "report.html" in reports else (reports[0] if reports else "")
     yield from (show.warning(text) for text in warning_lines(done.facts))
     yield from ten_lines(done.facts, done.public, done.private / report)
+
+
+def _engine_document(done: EnginePublished) -> dict[str, object]:
+    import json
+
+    facts = done.release.facts()
+    parts = {part.name: sorted(path.name for path in part.iterdir()) for part in (done.public, done.private)}
+    return {
+        "folder": str(done.folder),
+        "files": parts,
+        **json.loads((done.public / "manifest.json").read_text("utf-8")),
+        "side_doors": facts["promise"]["side_doors"],
+        "how": facts["how"],
+        "cost": facts["cost"],
+    }
+
+
+def _engine_lines(done: EnginePublished) -> Iterator[str | show.Note]:
+    from velado.report.terminal import engine_lines, formula_warnings
+
+    warnings = [*done.facts.warnings, *formula_warnings(done.facts.output.formulas)]
+    yield from (show.warning(text) for text in warnings)
+    reports = sorted(path.name for path in done.private.glob("report.*"))
+    yield from engine_lines(done.facts, done.public, done.private / (reports[0] if reports else ""))

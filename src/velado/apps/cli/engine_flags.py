@@ -1,0 +1,106 @@
+"""Flags that say where a table's rows are and which engine reads them, and the choice where nobody says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from velado.apps.cli.app import OneOf, argument, option
+from velado.errors import ParameterError
+from velado.text import say
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from velado.data.schema import Schema
+
+Source = Annotated[
+    str,
+    argument(
+        "SOURCE",
+        help="The table: CSV, Parquet, Arrow, a spreadsheet, SPSS, Stata or SAS; .gz and .zip too. A folder or a "
+        "pattern ('lake/*.parquet') is read by an engine, as one table.",
+    ),
+]
+LARGE = 1 << 30
+"""A CSV or Parquet file of more bytes is read by DuckDB where nobody chose an engine."""
+SCANNED = (".csv", ".tsv", ".txt", ".parquet", ".pq")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineFlags:
+    """Which engine reads the rows, and how much memory it may hold.
+
+    >>> EngineFlags().engine, EngineFlags().memory
+    ('auto', None)
+    """
+
+    engine: Annotated[
+        Literal["auto", "memory", "duckdb"],
+        option(
+            "--engine",
+            click_type=OneOf("auto", "memory", "duckdb"),
+            help="Where rows are worked on; auto: DuckDB for folders, patterns and files beyond 1 GB, else memory.",
+        ),
+    ] = "auto"
+    memory: Annotated[
+        str | None,
+        option("--memory SIZE", help="What DuckDB may hold in memory before it spills to disk, e.g. 3GB."),
+    ] = None
+
+    def scans(self, source: str) -> bool:
+        """Whether the rows of *source* stay where they are, and DuckDB counts them.
+
+        >>> EngineFlags().scans("lake/*.parquet"), EngineFlags(engine="memory").scans("lake/*.parquet")
+        (True, False)
+        """
+        if self.engine != "auto":
+            return self.engine == "duckdb"
+        if not os.path.isfile(source):
+            return is_lake(source)
+        return source.lower().endswith(SCANNED) and os.path.getsize(source) > LARGE
+
+    def refuse(self, asked: Sequence[tuple[str, bool]]) -> None:
+        """Nothing, if nothing was *asked* (flag, given) that an engine cannot do yet; else an error names it.
+
+        >>> EngineFlags().refuse([("--keep-order", False)])
+        """
+        for flag, given in asked:
+            if given:
+                raise ParameterError(
+                    say("{flag} cannot be used with an engine yet.", flag=flag),
+                    "It needs every row at hand.",
+                    say("Leave {flag} out, or use --engine memory.", flag=flag),
+                )
+
+
+def is_lake(source: str) -> bool:
+    """Whether *source* is a folder or a pattern rather than a file.
+
+    >>> is_lake("lake/*.parquet"), is_lake("people.csv")
+    (True, False)
+    """
+    return os.path.isdir(source) or bool(set("*?[") & set(source))
+
+
+def in_memory(source: str, schema: Schema) -> pl.DataFrame:
+    """All rows of a folder or a pattern of files as one frame.
+
+    >>> in_memory("no/such/*.csv", None)
+    Traceback (most recent call last):
+    velado.errors.TableError: No file matches 'no/such/*.csv'. Nothing was read. Check the path; quote a pattern so that the shell leaves it alone.
+    """
+    from tempfile import TemporaryDirectory
+
+    from velado.engines.duckdb_source import lake_files, open_files
+
+    files = lake_files(source)
+    with TemporaryDirectory(prefix="velado-") as folder:
+        opened = open_files(files, schema, Path(folder))
+        try:
+            return opened.frame()
+        finally:
+            opened.close()
