@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeGuard, TypeVar
+from typing import Any, Protocol, Self, TypeGuard, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -53,7 +53,7 @@ class SparkSource:
     def __repr__(self) -> str:
         return f"SparkSource({self.name!r}, {self.rows:,} rows, {len(self.types)} columns)"
 
-    def filled(self, columns: Sequence[str], blanks: Sequence[str]) -> SparkSource:
+    def filled(self, columns: Sequence[str], blanks: Sequence[str]) -> Self:
         """The rows that have a value in each of *columns*; *blanks* are texts that mean none."""
         from pyspark.sql import functions as F
 
@@ -65,7 +65,7 @@ class SparkSource:
                 kept = kept.where(~cell.isin(list(blanks)))
             elif pa.types.is_floating(type_) and any(text.lower() == "nan" for text in blanks):
                 kept = kept.where(~F.isnan(cell))
-        return replace(self, cells=kept, rows=_tried(self.name, kept.count))
+        return replace(self, cells=kept, rows=tried(self.name, kept.count))
 
     def sample(self, most: int, whole: str | None = None) -> pa.Table:
         """All rows where there are at most *most*, else about so many, the same each time.
@@ -80,7 +80,7 @@ class SparkSource:
         place = cells if whole is None else [self._cell(whole)]
         if rows > most:
             chosen = chosen.where(_number(place) < int((1 << _BITS) * (most / rows)))
-            rows = _tried(self.name, chosen.count) if whole is not None else most
+            rows = tried(self.name, chosen.count) if whole is not None else most
         if rows > 4 * most:  # one value may stand in half of all rows
             chosen = chosen.where(_number([*cells, F.lit(1)]) < int((1 << _BITS) * (most / rows)))
         grouped = chosen.groupBy(*cells).agg(F.count(F.lit(1)).alias(ROWS))
@@ -198,6 +198,10 @@ class SparkSource:
     def close(self) -> None:
         """Nothing: the session is its owner's."""
 
+    def of(self, cells: Any) -> Self:
+        """The same table with other rows of it, whose number nobody asks for."""
+        return replace(self, cells=cells)
+
     def _cell(self, name: str) -> str:
         return f"f{self.types.get_field_index(name)}"
 
@@ -246,7 +250,7 @@ class SparkSource:
     def _arrow(self, asked: Any) -> pa.Table:
         """The one place where an answer comes to the driver."""
         refuse_rows(asked)
-        found = _tried(self.name, asked.toArrow)
+        found = tried(self.name, asked.toArrow)
         try:
             found.validate(full=True)
         except pa.ArrowInvalid:
@@ -327,9 +331,9 @@ def of_spark(frame: Any, *, name: str = "pyspark") -> SparkSource:
             cell = F.collate(cell, "UTF8_BINARY").alias(field.name)
         plain.append(cell)
     cells = cells.select(*plain)
-    shown = _tried(name, cells.limit(0).toArrow).schema
+    shown = tried(name, cells.limit(0).toArrow).schema
     types = pa.schema([pa.field(own, _steady(f.type)) for own, f in zip(names, shown, strict=True)])
-    return SparkSource(name, cells, types, _tried(name, cells.count))
+    return SparkSource(name, cells, types, tried(name, cells.count))
 
 
 def held(frame: Any) -> Any:
@@ -344,8 +348,8 @@ def held(frame: Any) -> Any:
     from pyspark import StorageLevel
 
     if frame.sparkSession.conf.get("spark.checkpoint.dir", None) or _checkpoint_folder(frame):
-        return _tried("pyspark", frame.checkpoint)
-    return _tried("pyspark", lambda: frame.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY))
+        return tried("pyspark", frame.checkpoint)
+    return tried("pyspark", lambda: frame.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY))
 
 
 def _checkpoint_folder(frame: Any) -> str | None:
@@ -401,7 +405,12 @@ def _signed(number: int) -> int:
     return number - (1 << 64) if number >= 1 << 63 else number
 
 
-def _tried(name: str, work: Callable[[], T]) -> T:
+def tried(name: str, work: Callable[[], T]) -> T:
+    """What *work* gives; a fault of Spark's becomes an error that quotes no cell.
+
+    >>> tried.__name__
+    'tried'
+    """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
