@@ -174,23 +174,25 @@ class DuckDBSource:
         self._hold("group_texts", recoding.texts)
         match = " AND ".join(f"{key} = m.{name}" for key, name in zip(keys, recoding.keys.names, strict=True))
         texts = {name: f"t{at}" for at, name in enumerate(recoding.labels)}
-        wanted, cells = [], []
-        for at, name in enumerate(recoding.columns):
-            cell = f"g.{texts[name]}" if name in texts else self._cell(name)
-            cells.append(f"{cell} AS p{at}")
-            wanted.append(f'p{at} AS "{_named(name)}"')
-        shown = ", ".join(f"p{at}" for at in range(len(cells)))
+        own = [self._cell(name) for name in recoding.columns if name not in texts]
+        wanted = [
+            f'{f"g.{texts[name]}" if name in texts else self._cell(name)} AS "{_named(name)}"'
+            for name in recoding.columns
+        ]
+        alike = ", ".join(["m.grp", *own])
         relation, condition = self._rows()
+        # Rows that are published alike are counted and told apart by number alone, so that their order is scattered too.
         body = (
-            f"SELECT {', '.join(cells)} FROM {relation}{joins} JOIN tuple_groups AS m ON {match} "
-            f"JOIN group_texts AS g ON g.grp = m.grp{condition}"
+            f"SELECT {alike}, unnest(range(n)) AS copy FROM (SELECT {alike}, count(*) AS n FROM {relation}{joins} "
+            f"JOIN tuple_groups AS m ON {match}{condition} GROUP BY {alike}) AS m"
         )
+        placed = ", ".join([f"{recoding.order}::UBIGINT", *alike.split(", "), "copy"])
         how = f"FORMAT parquet, ROW_GROUP_SIZE {_ROW_GROUP}"
         if format == "csv":
             how = f"FORMAT csv, HEADER, DELIMITER '{quoted(self.separator)}', NULLSTR ''"
         written = self._run(
-            f"COPY (SELECT {', '.join(wanted)} FROM ({body}) ORDER BY hash({recoding.order}::UBIGINT, {shown}), "
-            f"{shown}) TO '{quoted(str(path))}' ({how})",
+            f"COPY (SELECT {', '.join(wanted)} FROM ({body}) AS m JOIN group_texts AS g ON g.grp = m.grp "
+            f"ORDER BY hash({placed})) TO '{quoted(str(path))}' ({how})",
             writes=path,
         ).fetchall()
         return int(written[0][0])

@@ -28,10 +28,17 @@ from velado.engines.duckdb_source import DuckDBSource, lake_files, open_files
 from velado.engines.row_source import ROWS, RowSource
 from velado.errors import OutputError, ParameterError
 from velado.release import DEFAULT_METHOD
+from velado.release.anonymize import goal_of
 from velado.release.goal import Progress, default_k, silent, within
 from velado.release.methods._method import Method
 from velado.release.run_settings import Guarantees
-from velado.release.sources.source_release import SourceRelease, check_written, plan_release, prepare_source
+from velado.release.sources.source_release import (
+    SourceRelease,
+    check_written,
+    counts_people,
+    plan_release,
+    prepare_source,
+)
 from velado.report.blocks import Page
 from velado.report.engine_facts import EngineFacts, StepTime
 from velado.report.engine_page import engine_page, engine_public_page
@@ -194,11 +201,16 @@ def _write(
     recipe: Recipe, source: DuckDBSource, key: Key, staged: StagedFolder, clock: StepClock, memory: str | None
 ) -> tuple[EngineFacts, Page]:
     with clock.step() as progress:
+        goal = goal_of(
+            recipe.schema, recipe.per, recipe.method, recipe.k, recipe.guarantees, recipe.suppression
+        )
         prepared = prepare_source(
             source,
             recipe.schema,
             per=recipe.per,
             undeclared=recipe.undeclared,
+            values=goal.reads_sensitive,
+            people=counts_people(goal),
             progress=within(progress, 0.0, 0.9),
         )
         content = source.fingerprint()

@@ -78,7 +78,7 @@ def check_source(
 ) -> Checked:
     """Every guarantee checked on the visible groups of a published table where it lies.
 
-    Sensitive values are those the table shows. *people* are listed for each group where somebody knows them; else they are
+    Sensitive values, where a promise speaks of them, are those the table shows. *people* are listed for each group where somebody knows them; else they are
     the table's own, where it has a person column.
 
     >>> import pyarrow as pa
@@ -92,14 +92,16 @@ def check_source(
     source = groups.source
     sensitive: dict[str, ValueEntries] = {}
     shapes: dict[str, ValueShape] = {}
-    for column in schema.sensitive:
+    asked = any(guarantee.reads == "values" for guarantee in guarantees)
+    for column in schema.sensitive if asked else ():
         if column.name in source.types.names:
             table = table_of(source.domain(column.name), schema, column)
             found, shape = sensitive_values(table)
             shapes |= shape
             sensitive[column.name] = groups.values_of(table, column.name, *found[column.name])
     person = schema.person
-    if people is None and person is not None and person.name in source.types.names:
+    crowds = any(one.reads == "crowd" and not one.rows_decide for one in guarantees)
+    if people is None and crowds and person is not None and person.name in source.types.names:
         table = table_of(source.domain(person.name), schema, person)
         people = groups.values_of(table, person.name, *value_codes(table, person))
     return check_published(

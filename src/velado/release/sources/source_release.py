@@ -67,9 +67,13 @@ def prepare_source(
     *,
     per: str | None = None,
     undeclared: Undeclared = "refuse",
+    values: bool = True,
+    people: bool = True,
     progress: Progress = silent,
 ) -> PreparedSource:
     """The source judged and counted, or an error: nothing that identifies would be published, people are settled.
+
+    Sensitive *values* and *people* behind each tuple are counted only where a promise speaks of them.
 
     >>> import pyarrow as pa
     >>> from velado.engines.duckdb_source import of_arrow
@@ -82,7 +86,9 @@ def prepare_source(
     _refuse_not_yet(judged.schema)
     progress(0.15, say("checking the columns that leave as they came"))
     refuse_cells(source, judged.schema)
-    tuples = read_tuples(source, judged.schema, within(progress, 0.2, 1.0))
+    tuples = read_tuples(
+        source, judged.schema, values=values, people=people, progress=within(progress, 0.2, 1.0)
+    )
     warnings = (*check_columns(tuples.data, judged.schema), *tuples.warnings)
     return PreparedSource(source, judged, tuples, per, warnings)
 
@@ -283,6 +289,7 @@ def plan_release(
     _refuse_rows(method)
     rows, data = prepared.source.rows, prepared.data
     goal = goal_of(prepared.schema, prepared.per, method, k, guarantees, suppression)
+    _refuse_uncounted(prepared, goal)
     refuse_blanks(prepared.tuples.blank_rows, rows, goal)
     refuse_few(data.total, goal)
     progress(0.0, method.title)
@@ -307,6 +314,24 @@ def plan_release(
         if not spare:
             raise
         return planned(0.0)
+
+
+def counts_people(goal: Goal) -> bool:
+    """Whether a promise counts people rather than rows.
+
+    >>> from velado.release.guarantees import KAnonymity
+    >>> counts_people(Goal((KAnonymity(5, "person"),))), counts_people(Goal((KAnonymity(5),)))
+    (True, False)
+    """
+    return any(one.reads == "crowd" and not one.rows_decide for one in goal.guarantees)
+
+
+def _refuse_uncounted(prepared: PreparedSource, goal: Goal) -> None:
+    unread = goal.reads_sensitive and prepared.schema.sensitive and not prepared.data.sensitive
+    if unread or (counts_people(goal) and prepared.data.people is None):
+        raise ValueError(
+            "the source was prepared without what this goal reads: prepare it with values and people"
+        )
 
 
 def _refuse_rows(method: Method) -> None:
@@ -491,9 +516,8 @@ def _behind_doors(plan: PlannedRelease, written: RowSource, quasi: Sequence[str]
     """The smallest group behind all telling columns; a door that leaves too few is refused, as in memory."""
     doors = plan.prepared.judged.side_doors
     sensitive = [column.name for column in plan.prepared.schema.sensitive]
-    by_person = any(one.reads == "crowd" and not one.rows_decide for one in plan.goal.guarantees)
     for door in doors:
-        if by_person:
+        if counts_people(plan.goal):
             refuse_small_door(
                 door, doors, lambda door=door: _no_people_behind(door), quasi, sensitive=sensitive
             )

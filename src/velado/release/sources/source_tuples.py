@@ -175,8 +175,17 @@ def _in_values(work):  # type: ignore[no-untyped-def]
         raise type(error)(join((error.what, counted)), error.why, error.fix) from None
 
 
-def read_tuples(source: RowSource, schema: Schema, progress: Progress = silent) -> SourceTuples:
+def read_tuples(
+    source: RowSource,
+    schema: Schema,
+    *,
+    values: bool = True,
+    people: bool = True,
+    progress: Progress = silent,
+) -> SourceTuples:
     """Domains, codes and counted tuples of the rows a method sees: those that no suppressed blank takes out.
+
+    Sensitive *values* and *people* behind each tuple are counted only where a promise speaks of them.
 
     >>> import pyarrow as pa
     >>> from velado.engines.duckdb_source import of_arrow
@@ -216,21 +225,23 @@ def read_tuples(source: RowSource, schema: Schema, progress: Progress = silent) 
         table = domain_table(used, schema, column)
         found, shape = _in_values(lambda table=table: sensitive_values(table))
         own += spelling_notes(table)
+        if not values:
+            continue
         value, size = found[column.name]
         shapes |= shape
         sensitive[column.name] = listed_values(
             used, keys, entries, coding_of(table, column.name, value, size)
         )
-    people = None
-    if person is not None:
+    persons = None
+    if person is not None and people:
         done += 1
         progress(done / steps, say("counting people"))
         table = domain_table(used, schema, person)
         _refuse_many(table.rows, MOST_PEOPLE, say("different people"))
         own += spelling_notes(table)
         coding = coding_of(table, person.name, *value_codes(table, person))
-        people = listed_values(used, keys, entries, coding)
-    data = EncodedTable(columns, int(counts.size), people, sensitive, shapes, counts=counts)
+        persons = listed_values(used, keys, entries, coding)
+    data = EncodedTable(columns, int(counts.size), persons, sensitive, shapes, counts=counts)
     return SourceTuples(
         used=used,
         keys=keys,
