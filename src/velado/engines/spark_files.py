@@ -27,8 +27,7 @@ from velado.engines.spark_source import SparkSource, of_spark, tried
 from velado.errors import EngineError, MissingExtra, OutputError, ParameterError, TableError
 from velado.text import say, say_n
 
-DEFAULT_MEMORY = "1GB"
-"""What Spark may hold in memory where nobody says; the rest spills to disk."""
+_DEFAULT_MEMORY = "1GB"
 _BATCH = 122_880
 _SIZE = re.compile(r"(\d+)\s*([GM])B?", re.IGNORECASE)
 # More than `formula_cells` takes for a formula, whatever stands before the sign; plain numbers left out.
@@ -189,7 +188,7 @@ def _read(session: Any, paths: Sequence[Path], found: Scan) -> Any:
     places = [path.as_uri() for path in found.places]
     if paths[0].suffix.lower() not in PARQUET:
         cells = ", ".join(f"f{at} STRING" for at in range(len(found.names)))
-        return session.read.csv(
+        return session.read.option("columnPruning", False).csv(
             places,
             schema=cells,
             header=True,
@@ -236,7 +235,7 @@ def _session(folder: Path, memory: str | None) -> Any:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    size = _SIZE.fullmatch((memory or DEFAULT_MEMORY).strip())
+    size = _SIZE.fullmatch((memory or _DEFAULT_MEMORY).strip())
     if size is None:
         raise ParameterError(
             "--memory is not a size that Spark understands.",
@@ -250,7 +249,6 @@ def _session(folder: Path, memory: str | None) -> Any:
         "spark.local.dir": str(folder / "spark"),
         "spark.sql.warehouse.dir": (folder / "warehouse").absolute().as_uri(),
         "spark.sql.caseSensitive": "true",
-        "spark.sql.csv.parser.columnPruning.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(8 * threads()),
         "spark.ui.enabled": "false",

@@ -9,11 +9,11 @@ killed; the release stands under its name only after the written bytes were coun
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 import polars as pl
 import pyarrow as pa
@@ -26,9 +26,10 @@ from velado.data.staging import PRIVATE, PUBLIC, StagedFolder, file_digest, stag
 from velado.data.table import Undeclared
 from velado.engines.duckdb_source import DuckDBSource, lake_files, open_files
 from velado.engines.row_source import ROWS, RowSource
+from velado.engines.spark_files import SparkFiles, open_spark_files
 from velado.errors import OutputError, ParameterError
 from velado.release import DEFAULT_METHOD
-from velado.release.anonymize import goal_of
+from velado.release.asked_goal import goal_of
 from velado.release.goal import Progress, default_k, silent, within
 from velado.release.methods._method import Method
 from velado.release.run_settings import Guarantees
@@ -122,6 +123,12 @@ STEPS = (
 )
 
 
+_OPENERS: dict[str, Callable[..., DuckDBSource | SparkFiles]] = {
+    "duckdb": open_files,
+    "spark": open_spark_files,
+}
+
+
 def publish_files(
     place: str | Path,
     schema: Schema | str | Path,
@@ -140,13 +147,14 @@ def publish_files(
     language: Language = "en",
     reports: Sequence[Report] = ("html",),
     key: Key | str | Path | None = None,
+    engine: Literal["duckdb", "spark"] = "duckdb",
     memory: str | None = None,
     progress: Progress = silent,
 ) -> EnginePublished:
     """The release of the table in the files of *place* stands in folder *out*, or an error is raised.
 
-    *place* is a file, a folder or a pattern of CSV or Parquet files that are one table; DuckDB reads it, holding at most
-    *memory* (e.g. "3GB"). The table is written in *format*, by default that of the files. Everything else is as for `publish`;
+    *place* is a file, a folder or a pattern of CSV or Parquet files that are one table; *engine* reads it, holding at
+    most *memory* (e.g. "3GB"). The table is written in *format*, by default that of the files. Everything else is as for `publish`;
     what an engine cannot do yet is refused.
 
     >>> from velado.testing.examples import small_lake
@@ -188,9 +196,17 @@ def publish_files(
     owner = owner_key(key)
     clock = StepClock(progress, STEPS)
     with staged_folder(Path(out), force, reads) as staged:
-        source = open_files(paths, recipe.schema, staged.scratch, memory=memory)
+        opened = _OPENERS[engine]
+        source = opened(paths, recipe.schema, staged.scratch, memory=memory)
         try:
-            facts, page = _write(recipe, source, owner, staged, clock, memory)
+            facts, page = _write(
+                recipe,
+                source,
+                owner,
+                staged,
+                clock,
+                lambda path, of: opened(path, of, staged.scratch, memory=memory),
+            )
         finally:
             source.close()
     progress(1.0, say("done"))
@@ -198,7 +214,12 @@ def publish_files(
 
 
 def _write(
-    recipe: Recipe, source: DuckDBSource, key: Key, staged: StagedFolder, clock: StepClock, memory: str | None
+    recipe: Recipe,
+    source: DuckDBSource | SparkFiles,
+    key: Key,
+    staged: StagedFolder,
+    clock: StepClock,
+    reopened: Callable[[Path, Schema], DuckDBSource | SparkFiles],
 ) -> tuple[EngineFacts, Page]:
     with clock.step() as progress:
         goal = goal_of(
@@ -230,10 +251,10 @@ def _write(
         source.write(plan.recoding(key, content), path, recipe.format)
         source.unchanged()
     with clock.step():
-        written = open_files(path, replace(recipe.schema, encoding="utf-8"), staged.scratch, memory=memory)
+        written = reopened(path, replace(recipe.schema, encoding="utf-8"))
         try:
             release = check_written(plan, written)
-            cells = count_formula_cells(written)
+            cells = written.formulas() if isinstance(written, SparkFiles) else count_formula_cells(written)
         finally:
             written.close()
     if cells and recipe.formulas == "refuse":

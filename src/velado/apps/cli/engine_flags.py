@@ -39,29 +39,41 @@ class EngineFlags:
     """
 
     engine: Annotated[
-        Literal["auto", "memory", "duckdb"],
+        Literal["auto", "memory", "duckdb", "spark"],
         option(
             "--engine",
-            click_type=OneOf("auto", "memory", "duckdb"),
+            click_type=OneOf("auto", "memory", "duckdb", "spark"),
             help="Where rows are worked on; auto: DuckDB for folders, patterns and files beyond 1 GB, else memory.",
         ),
     ] = "auto"
     memory: Annotated[
         str | None,
-        option("--memory SIZE", help="What DuckDB may hold in memory before it spills to disk, e.g. 3GB."),
+        option(
+            "--memory SIZE",
+            help="What DuckDB or Spark may hold in memory before it spills to disk, e.g. 3GB.",
+        ),
     ] = None
 
     def scans(self, source: str) -> bool:
-        """Whether the rows of *source* stay where they are, and DuckDB counts them.
+        """Whether the rows of *source* stay where they are, and DuckDB or Spark counts them.
 
         >>> EngineFlags().scans("lake/*.parquet"), EngineFlags(engine="memory").scans("lake/*.parquet")
         (True, False)
         """
         if self.engine != "auto":
-            return self.engine == "duckdb"
+            return self.engine != "memory"
         if not os.path.isfile(source):
             return is_lake(source)
         return source.lower().endswith(SCANNED) and os.path.getsize(source) > LARGE
+
+    @property
+    def reader(self) -> Literal["duckdb", "spark"]:
+        """The engine that counts rows where they lie.
+
+        >>> EngineFlags().reader
+        'duckdb'
+        """
+        return "spark" if self.engine == "spark" else "duckdb"
 
     def refuse(self, asked: Sequence[tuple[str, bool]]) -> None:
         """Nothing, if nothing was *asked* (flag, given) that an engine cannot do yet; else an error names it.

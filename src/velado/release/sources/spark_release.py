@@ -11,9 +11,16 @@ from velado.data.keys import Key, owner_key
 from velado.data.schema import Schema
 from velado.engines.spark_source import held, of_spark
 from velado.errors import ParameterError, SchemaError
+from velado.release.asked_goal import goal_of
 from velado.release.goal import Progress, silent, within
 from velado.release.run_settings import RunSettings
-from velado.release.sources.source_release import SourceRelease, check_written, plan_release, prepare_source
+from velado.release.sources.source_release import (
+    SourceRelease,
+    check_written,
+    counts_people,
+    plan_release,
+    prepare_source,
+)
 from velado.text import say
 
 
@@ -56,11 +63,15 @@ def anonymize_spark(
     assert schema is not None
     owner = owner_key(key)
     rows = of_spark(source)
+    meaning = schema_from(schema)
+    goal = goal_of(meaning, asked.per, asked.method, asked.k, asked.guarantees, asked.suppression)
     prepared = prepare_source(
         rows,
-        schema_from(schema),
+        meaning,
         per=asked.per,
         undeclared=asked.undeclared,
+        values=goal.reads_sensitive,
+        people=counts_people(goal),
         progress=within(progress, 0.0, 0.4),
     )
     plan = plan_release(

@@ -126,6 +126,7 @@ def anonymize(
                 language=language(),
                 reports=reports,
                 key=folder.key,
+                engine=engine.reader,
                 memory=engine.memory,
                 progress=progress,
             )
