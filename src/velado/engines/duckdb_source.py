@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import polars as pl
@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from velado.data.schema import Schema
 from velado.engines.duckdb_files import CSV, PARQUET, Stamp, connect, need, quoted, scan_files, stamp, threads
-from velado.engines.row_source import CODE, ROWS, Coding, Recoding, TupleKeys
-from velado.errors import EngineError, OutputError, TableError
+from velado.engines.row_source import CODE, ROWS, Coding, FileSink, Recoding, Sink, TupleKeys
+from velado.errors import EngineError, OutputError, ParameterError, TableError
 from velado.text import say, say_n
 
 T = TypeVar("T")
@@ -166,8 +166,14 @@ class DuckDBSource:
         found = self._arrow(f"SELECT {cells}, count(*) AS {ROWS} FROM {{rows}} GROUP BY {cells}")
         return found.rename_columns([*columns, ROWS])
 
-    def write(self, recoding: Recoding, path: Path, format: Literal["csv", "parquet"]) -> int:
-        """The recoded rows stand in *path*, in an order made of what is published and the owner's number; how many."""
+    def write(self, recoding: Recoding, sink: Sink) -> int:
+        """The recoded rows stand in *sink*, in an order made of what is published and the owner's number; how many."""
+        if not isinstance(sink, FileSink):
+            raise ParameterError(
+                "Files are published into files.",
+                "They cannot be written to a server's table yet.",
+                "Leave --to out, and load the published file there.",
+            )
         codes, joins = self._coded(recoding.keys.codings)
         keys = recoding.keys.expressions(codes)
         self._hold("tuple_groups", recoding.mapping)
@@ -188,12 +194,12 @@ class DuckDBSource:
         )
         placed = ", ".join([f"{recoding.order}::UBIGINT", *alike.split(", "), "copy"])
         how = f"FORMAT parquet, ROW_GROUP_SIZE {_ROW_GROUP}"
-        if format == "csv":
+        if sink.format == "csv":
             how = f"FORMAT csv, HEADER, DELIMITER '{quoted(self.separator)}', NULLSTR ''"
         written = self._run(
             f"COPY (SELECT {', '.join(wanted)} FROM ({body}) AS m JOIN group_texts AS g ON g.grp = m.grp "
-            f"ORDER BY hash({placed})) TO '{quoted(str(path))}' ({how})",
-            writes=path,
+            f"ORDER BY hash({placed})) TO '{quoted(str(sink.path))}' ({how})",
+            writes=sink.path,
         ).fetchall()
         return int(written[0][0])
 

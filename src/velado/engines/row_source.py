@@ -7,9 +7,10 @@ back as a `Recoding`, which the engine joins to its rows and writes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from pathlib import Path
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -141,6 +142,41 @@ class Recoding:
         return pa.table({"grp": np.arange(count, dtype=np.int32), **texts})
 
 
+@dataclass(frozen=True)
+class FileSink:
+    """A file that a table is written to, and its format.
+
+    >>> FileSink(Path("table.csv"), "csv").path.name
+    'table.csv'
+    """
+
+    path: Path
+    format: Literal["csv", "parquet"]
+
+
+@dataclass(frozen=True, repr=False)
+class TableSink:
+    """A table that is being made on a server, in a transaction that nobody else sees yet.
+
+    *make* makes it with columns and their SQL types, *fill* copies the rows of a statement of another connection into it
+    and says how many; *connection* is the transaction.
+
+    >>> TableSink("stays_k5", print, lambda source, select: 0, None)
+    TableSink('stays_k5')
+    """
+
+    table: str
+    make: Callable[[Sequence[tuple[str, str]]], None]
+    fill: Callable[[Any, str], int]
+    connection: Any
+
+    def __repr__(self) -> str:
+        return f"TableSink({self.table!r})"
+
+
+Sink = FileSink | TableSink
+
+
 class RowSource(Protocol):
     """A table that an engine holds: counted there, recoded there, its rows never collected here."""
 
@@ -194,6 +230,10 @@ class RowSource(Protocol):
 
     def counts(self, columns: Sequence[str]) -> pa.Table:
         """The distinct combinations of cells of *columns*, as they stand, and their `rows`."""
+        ...
+
+    def write(self, recoding: Recoding, sink: Sink) -> int:
+        """The recoded rows stand in *sink*, in the order that the recoding says; how many they are."""
         ...
 
     def fingerprint(self) -> bytes:

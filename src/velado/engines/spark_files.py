@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import polars as pl
 import pyarrow as pa
@@ -22,7 +22,7 @@ from velado.data.formulas import formula_cells
 from velado.data.schema import Schema
 from velado.engines.duckdb_files import PARQUET, Scan, need, scan_files, stamp, threads
 from velado.engines.duckdb_source import lake_files
-from velado.engines.row_source import ROWS, Recoding
+from velado.engines.row_source import ROWS, FileSink, Recoding, Sink
 from velado.engines.spark_source import SparkSource, of_spark, tried
 from velado.errors import EngineError, MissingExtra, OutputError, ParameterError, TableError
 from velado.text import say, say_n
@@ -47,13 +47,15 @@ class SparkFiles(SparkSource):
     folder: Path = Path()
     session: Any = None
 
-    def write(self, recoding: Recoding, path: Path, format: Literal["csv", "parquet"]) -> int:
-        """The recoded rows stand in *path*, in an order made of what is published and the owner's number; how many.
+    def write(self, recoding: Recoding, sink: Sink) -> int:
+        """The recoded rows stand in *sink*, in an order made of what is published and the owner's number; how many.
 
         Spark writes them in parts to the private folder; the parts are joined to one file piece by piece.
         """
         from pyspark.sql import functions as F
 
+        if not isinstance(sink, FileSink):
+            return super().write(recoding, sink)
         frame = self.recoded(recoding)
         columns = []
         for at, field in enumerate(frame.schema.fields):
@@ -71,10 +73,10 @@ class SparkFiles(SparkSource):
             ]
         )
         try:
-            return _joined(sorted(parts.glob("part-*.parquet")), types, path, format, self.separator)
+            return _joined(sorted(parts.glob("part-*.parquet")), types, sink, self.separator)
         except OSError:
             raise OutputError(
-                say("'{path}' cannot be written.", path=path.name),
+                say("'{path}' cannot be written.", path=sink.path.name),
                 "Nothing was published.",
                 "Check the permissions and the space left.",
             ) from None
@@ -105,17 +107,11 @@ class SparkFiles(SparkSource):
             self.session.stop()
 
 
-def _joined(
-    parts: Sequence[Path],
-    types: pa.Schema,
-    path: Path,
-    format: Literal["csv", "parquet"],
-    separator: str,
-) -> int:
+def _joined(parts: Sequence[Path], types: pa.Schema, sink: FileSink, separator: str) -> int:
     """All parts in one file, as a table in memory would be written; never more than a piece of one at once."""
     rows = 0
-    if format == "csv":
-        with path.open("wb") as file:
+    if sink.format == "csv":
+        with sink.path.open("wb") as file:
             empty = cast(pl.DataFrame, pl.from_arrow(types.empty_table()))
             empty.write_csv(file, separator=separator)
             for piece in _pieces(parts, types):
@@ -123,7 +119,7 @@ def _joined(
                 made.write_csv(file, separator=separator, include_header=False)
                 rows += piece.num_rows
         return rows
-    with pq.ParquetWriter(path, types, compression="zstd") as writer:
+    with pq.ParquetWriter(sink.path, types, compression="zstd") as writer:
         for piece in _pieces(parts, types):
             writer.write_table(piece, row_group_size=_BATCH)
             rows += piece.num_rows

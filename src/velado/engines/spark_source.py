@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from velado.data.csv_reading import duplicate_names
 from velado.engines.duckdb_files import Stamp, stamp
-from velado.engines.row_source import CODE, ROWS, Coding, Recoding, TupleKeys
-from velado.errors import EngineError, TableError
+from velado.engines.row_source import CODE, ROWS, Coding, Recoding, Sink, TupleKeys
+from velado.errors import EngineError, ParameterError, TableError
 from velado.text import say
 
 T = TypeVar("T")
@@ -166,6 +166,14 @@ class SparkSource:
             F.shiftrightunsigned("drawn", 1), *named
         )
         return ordered.select(*named).toDF(*recoding.columns)
+
+    def write(self, recoding: Recoding, sink: Sink) -> int:
+        """An error: what Spark publishes of a frame is a frame, `recoded`, which its owner writes wherever Spark can."""
+        raise ParameterError(
+            "Spark publishes its rows into a file, or as a data frame.",
+            "They cannot be written to a server's table from here.",
+            "Hand velado.anonymize the frame, and write the release's frame with Spark.",
+        )
 
     def fingerprint(self) -> bytes:
         """A digest of the files' bytes where they are known, else of all rows, in whatever order they come."""

@@ -25,7 +25,7 @@ from velado.data.schema import Schema
 from velado.data.staging import PRIVATE, PUBLIC, StagedFolder, file_digest, staged_folder
 from velado.data.table import Undeclared
 from velado.engines.duckdb_source import DuckDBSource, lake_files, open_files
-from velado.engines.row_source import ROWS, RowSource
+from velado.engines.row_source import ROWS, FileSink, RowSource
 from velado.engines.spark_files import SparkFiles, open_spark_files
 from velado.errors import OutputError, ParameterError
 from velado.release import DEFAULT_METHOD
@@ -248,7 +248,7 @@ def _write(
     file = f"table.{recipe.format}"
     path = staged.file(f"{PUBLIC}/{file}")
     with clock.step():
-        source.write(plan.recoding(key, content), path, recipe.format)
+        source.write(plan.recoding(key, content), FileSink(path, recipe.format))
         source.unchanged()
     with clock.step():
         written = reopened(path, replace(recipe.schema, encoding="utf-8"))

@@ -1,0 +1,438 @@
+"""PostgreSQL answers for its own table: every question is one snapshot, and what is written stands there in one step.
+
+Reading is one transaction at repeatable read, so that the rows cannot change under a run; lists that are handed to the server
+stand in temporary tables that go with it. Writing is one transaction on the target's server: the new table is
+made, filled, counted and checked before anybody else can see it, and a run that is killed has written nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from velado.engines.duckdb_files import need
+from velado.engines.row_source import CODE, ROWS, Coding, Recoding, Sink, TableSink, TupleKeys
+from velado.errors import EngineError, OutputError, ParameterError, TableError
+from velado.text import say
+
+_SETTINGS = (
+    "SET TimeZone = 'UTC'",
+    "SET DateStyle = 'ISO, YMD'",
+    "SET extra_float_digits = 1",
+    "SET client_encoding = 'UTF8'",
+    "SET standard_conforming_strings = on",
+)
+# What a cell becomes on its way here, by the server's type: the Arrow type, the SQL type, and how it is cast.
+_WHOLE, _REAL = (pa.int64(), "int8", "{}::int8"), (pa.float64(), "float8", "{}::float8")
+_TEXT = (pa.string(), "text", '{}::text COLLATE "C"')
+_KINDS = {
+    **dict.fromkeys((20, 21, 23), _WHOLE),
+    **dict.fromkeys((700, 701), _REAL),
+    **dict.fromkeys((18, 19, 25, 1042, 1043, 1700, 2950), _TEXT),
+    16: (pa.bool_(), "bool", "{}"),
+    1082: (pa.date32(), "date", "{}"),
+    1114: (pa.timestamp("us"), "timestamp", "{}"),
+    1184: (pa.timestamp("us"), "timestamp", "({} AT TIME ZONE 'UTC')"),
+}
+
+
+@contextmanager
+def _told(name: str) -> Iterator[None]:
+    """Whatever the server or the driver says becomes one sentence: their own may quote a cell or the address."""
+    import psycopg
+
+    try:
+        yield
+    except psycopg.errors.InsufficientPrivilege:
+        raise EngineError(
+            say("The role may not do what a release of '{name}' needs.", name=name),
+            "It must read the source, make temporary tables there, and make the target. Nothing was published.",
+            "Ask for these rights, or use another role.",
+        ) from None
+    except (psycopg.errors.DiskFull, psycopg.errors.OutOfMemory):
+        raise EngineError(
+            "The PostgreSQL server ran out of room.",
+            "Nothing was published.",
+            "Make room there and run it again.",
+        ) from None
+    except psycopg.Error as error:
+        raise EngineError(
+            say("The PostgreSQL server did not finish the work ({kind}).", kind=type(error).__name__),
+            "The connection was lost, or the server refused a step. Nothing was published.",
+            "Check the server, then run it again.",
+        ) from None
+
+
+def connected(url: str) -> Any:
+    """A connection to the server of *url*; what the address leaves out comes from the environment or a service file.
+
+    >>> connected("postgresql://127.0.0.1:1/x")
+    Traceback (most recent call last):
+    velado.errors.EngineError: The PostgreSQL server could not be reached. The address, name or password is wrong, or the server is not running. Check the URL and try again; it is not repeated here because it may hold a password.
+    """
+    need("psycopg", say("Tables in PostgreSQL are reached through it."), "postgres")
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        connection = psycopg.connect(**{"connect_timeout": 10, **conninfo_to_dict(url)})
+        for setting in _SETTINGS:
+            connection.execute(setting)
+        connection.commit()
+    except (psycopg.Error, UnicodeError, ValueError):
+        raise EngineError(
+            "The PostgreSQL server could not be reached.",
+            "The address, name or password is wrong, or the server is not running.",
+            "Check the URL and try again; it is not repeated here because it may hold a password.",
+        ) from None
+    return connection
+
+
+def relation_of(table: str) -> str:
+    """The quoted name of a table, which may have its schema before a point.
+
+    >>> relation_of("stays"), relation_of("ward.stays")
+    ('"stays"', '"ward"."stays"')
+    """
+    return ".".join(_quoted(part) for part in table.split("."))
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+@dataclass(frozen=True, repr=False)
+class PostgresSource:
+    """A server's table or view within one transaction; make one with `open_table`.
+
+    *cells* are the columns as SQL, by their places, *kinds* the SQL types they have here.
+    """
+
+    name: str
+    connection: Any
+    relation: str
+    types: pa.Schema
+    cells: tuple[str, ...]
+    kinds: tuple[str, ...]
+    rows: int = 0
+    where: tuple[str, ...] = ()
+    engine: str = "PostgreSQL"
+
+    def __repr__(self) -> str:
+        return f"PostgresSource({self.name!r}, {self.rows:,} rows, {len(self.types)} columns)"
+
+    def filled(self, columns: Sequence[str], blanks: Sequence[str]) -> PostgresSource:
+        """The rows that have a value in each of *columns*; *blanks* are texts that mean none."""
+        conditions = []
+        for name in columns:
+            cell, kind = self._cell(name), self.kinds[self._at(name)]
+            conditions.append(f"{cell} IS NOT NULL")
+            if kind == "text" and blanks:
+                listed = ", ".join(_literal(text) for text in blanks)
+                conditions.append(f"{cell} NOT IN ({listed})")
+            elif kind == "float8" and any(text.lower() == "nan" for text in blanks):
+                conditions.append(f"{cell} <> 'NaN'")
+        kept = replace(self, where=(*self.where, *conditions))
+        return replace(kept, rows=kept._one("SELECT count(*) FROM {rows}"))
+
+    def sample(self, most: int, whole: str | None = None) -> pa.Table:
+        """All rows where there are at most *most*, else about so many; with *whole*, all rows of some of its values."""
+        chosen = ""
+        if self.rows > most:
+            share = most / self.rows
+            self._run("SELECT setseed(0.5)")
+            chosen = f" WHERE random() < {share}"
+            if whole is not None:
+                bound = int(share * (1 << 63))
+                chosen = f" WHERE abs(hashtextextended({self._cell(whole)}::text, 0) / 2) * 2 < {bound}"
+        shown = ", ".join(self.cells)
+        return self._table(f"SELECT {shown} FROM {{rows}}{chosen}", self.types)
+
+    def domain(self, column: str) -> pa.Table:
+        """The distinct values of a column (`value`, null among them) and their `rows`."""
+        return self.counts([column]).rename_columns(["value", ROWS])
+
+    def extremes(self, column: str) -> pa.Table:
+        """The least and the greatest `value` of a column of numbers."""
+        cell = self._cell(column)
+        type_ = pa.schema([pa.field("value", self.types.field(column).type)])
+        return self._table(f"SELECT unnest(ARRAY[min({cell}), max({cell})]) FROM {{rows}}", type_)
+
+    def distinct(self, column: str) -> tuple[int, int]:
+        """How many rows have a value in a column, and how many different values they are."""
+        cell = self._cell(column)
+        (found,) = self._ask(f"SELECT count({cell}), count(DISTINCT {cell}) FROM {{rows}}")
+        return int(found[0]), int(found[1])
+
+    def lone(self, column: str) -> int:
+        """How many values of a column stand in one row only."""
+        cell = self._cell(column)
+        once = f"SELECT 1 FROM {{rows}} WHERE {cell} IS NOT NULL GROUP BY {cell} HAVING count(*) = 1"
+        return self._one(f"SELECT count(*) FROM ({once}) AS once")
+
+    def tuples(self, keys: TupleKeys, beside: Coding | None = None) -> pa.Table:
+        """The distinct tuples of codes as keys, with the `code` of another column *beside* them, and their `rows`."""
+        codings = [*keys.codings, *([] if beside is None else [beside])]
+        codes, joins = self._coded(codings)
+        made = [
+            f"{key} AS {name}"
+            for key, name in zip(keys.expressions(codes[: len(keys.codings)]), keys.names, strict=True)
+        ]
+        names = list(keys.names)
+        if beside is not None:
+            made.append(f"{codes[-1]} AS {CODE}")
+            names.append(CODE)
+        there = " AND ".join(f"{name} IS NOT NULL" for name in names)
+        sql = (
+            f"SELECT {', '.join(names)}, count(*) FROM (SELECT {', '.join(made)} FROM {{rows}}{joins}) AS coded "
+            f"WHERE {there} GROUP BY {', '.join(names)}"
+        )
+        return self._table(sql, pa.schema([(name, pa.int64()) for name in (*names, ROWS)]))
+
+    def counts(self, columns: Sequence[str]) -> pa.Table:
+        """The distinct combinations of cells of *columns*, as they stand, and their `rows`."""
+        cells = ", ".join(self._cell(name) for name in columns)
+        types = pa.schema([*(self.types.field(name) for name in columns), pa.field(ROWS, pa.int64())])
+        return self._table(f"SELECT {cells}, count(*) FROM {{rows}} GROUP BY {cells}", types)
+
+    def write(self, recoding: Recoding, sink: Sink) -> int:
+        """The recoded rows stand in the table of *sink*, whose transaction is still open; how many they are."""
+        if not isinstance(sink, TableSink):
+            raise ParameterError(
+                "A table of PostgreSQL is published into a table of PostgreSQL.",
+                "Writing it to a file would take it from the server's own care.",
+                "Give --to and --to-table.",
+            )
+        codes, joins = self._coded(recoding.keys.codings)
+        keys = recoding.keys.expressions(codes)
+        self._hold("tuple_groups", recoding.mapping, ["int8"] * len(recoding.keys.names) + ["int4"])
+        texts = recoding.texts
+        kinds = ["int4", *("float8" if pa.types.is_floating(t) else "text" for t in texts.schema.types[1:])]
+        self._hold("group_texts", texts, kinds)
+        match = " AND ".join(f"{key} = m.{name}" for key, name in zip(keys, recoding.keys.names, strict=True))
+        labels = {name: f"t{at}" for at, name in enumerate(recoding.labels)}
+        own = {name: f"o{at}" for at, name in enumerate(recoding.columns) if name not in labels}
+        alike = ", ".join(["grp", *own.values()])
+        made = ", ".join(["m.grp", *(f"{self._cell(name)} AS {short}" for name, short in own.items())])
+        body = (
+            f"SELECT {alike}, count(*) AS n FROM (SELECT {made} FROM {self._rows()}{joins} "
+            f"JOIN tuple_groups AS m ON {match}) AS told GROUP BY {alike}"
+        )
+        wanted = ", ".join(f"g.{labels[n]}" if n in labels else f"a.{own[n]}" for n in recoding.columns)
+        placed = ", ".join([f"a.{part}" for part in alike.split(", ")] + ["copy"])
+        signed = recoding.order - (1 << 64 if recoding.order >= 1 << 63 else 0)
+        select = (
+            f"SELECT {wanted} FROM ({body}) AS a JOIN group_texts AS g ON g.grp = a.grp "
+            f"CROSS JOIN LATERAL generate_series(1, a.n) AS copy "
+            f"ORDER BY hashtextextended(ROW({placed})::text, ({signed})::int8)"
+        )
+        text_kinds = dict(zip(labels, kinds[1:], strict=True))
+        columns = [(n, text_kinds[n] if n in labels else self.kinds[self._at(n)]) for n in recoding.columns]
+        sink.make(columns)
+        with _told(self.name):
+            return sink.fill(self.connection, select)
+
+    def fingerprint(self) -> bytes:
+        """A digest of the rows, whatever their order."""
+        row = f"ROW({', '.join(self.cells)})::text"
+        (found,) = self._ask(
+            "SELECT count(*)::text, sum(('x' || substr(h, 1, 16))::bit(64)::int8::numeric)::text, "
+            "sum(('x' || substr(h, 17, 16))::bit(64)::int8::numeric)::text "
+            f"FROM (SELECT md5({row}) AS h FROM {{rows}}) AS hashed"
+        )
+        return hashlib.sha256("\0".join(str(part) for part in found).encode()).digest()
+
+    def unchanged(self) -> None:
+        """Nothing: within its transaction a snapshot cannot change."""
+
+    def close(self) -> None:
+        """Give the connection back; temporary tables go with it."""
+        self.connection.close()
+
+    def _at(self, name: str) -> int:
+        return int(self.types.get_field_index(name))
+
+    def _cell(self, name: str) -> str:
+        return self.cells[self._at(name)]
+
+    def _rows(self) -> str:
+        condition = f" WHERE {' AND '.join(self.where)}" if self.where else ""
+        return f"(SELECT r.* FROM {self.relation} AS r{condition}) AS r"
+
+    def _coded(self, codings: Sequence[Coding]) -> tuple[list[str], str]:
+        codes, joins = [], ""
+        for at, coding in enumerate(codings):
+            known = coding.codes >= 0
+            listed = pa.table(
+                {"v": coding.values.filter(pa.array(known)), "c": coding.codes[known].astype(np.int32)}
+            )
+            self._hold(f"coding{at}", listed, [self.kinds[self._at(coding.column)], "int4"])
+            cell = self._cell(coding.column)
+            joins += f" LEFT JOIN coding{at} AS d{at} ON {cell} = d{at}.v"
+            code = f"d{at}.c"
+            if coding.blank >= 0:
+                code = f"CASE WHEN {cell} IS NULL THEN {coding.blank} ELSE {code} END"
+            codes.append(code)
+        return codes, joins
+
+    def _hold(self, name: str, table: pa.Table, kinds: Sequence[str]) -> None:
+        types = ['text COLLATE "C"' if kind == "text" else kind for kind in kinds]
+        columns = [f"{column} {type_}" for column, type_ in zip(table.column_names, types, strict=True)]
+        self._run(f"DROP TABLE IF EXISTS pg_temp.{name}")
+        self._run(f"CREATE TEMP TABLE {name} ({', '.join(columns)})")
+        with (
+            _told(self.name),
+            self.connection.cursor() as cursor,
+            cursor.copy(f"COPY {name} FROM STDIN") as copy,
+        ):
+            for batch in table.to_batches(max_chunksize=65_536):
+                for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                    copy.write_row(row)
+        self._run(f"ANALYZE {name}")
+
+    def _run(self, sql: str) -> None:
+        with _told(self.name):
+            self.connection.execute(sql)
+
+    def _ask(self, sql: str) -> list[tuple[Any, ...]]:
+        with _told(self.name):
+            found: list[tuple[Any, ...]] = self.connection.execute(
+                sql.replace("{rows}", self._rows())
+            ).fetchall()
+            return found
+
+    def _one(self, sql: str) -> int:
+        return int(self._ask(sql)[0][0])
+
+    def _table(self, sql: str, types: pa.Schema) -> pa.Table:
+        found = self._ask(sql)
+        columns: Iterable[Sequence[Any]] = zip(*found, strict=True) if found else [()] * len(types)
+        arrays = [pa.array(list(column), type=t) for column, t in zip(columns, types.types, strict=True)]
+        return pa.Table.from_arrays(arrays, names=types.names)
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def open_table(url: str, table: str) -> PostgresSource:
+    """The rows of a server's table or view, in one snapshot.
+
+    >>> open_table("postgresql://127.0.0.1:1/x", "stays")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.EngineError: The PostgreSQL server could not be reached. ...
+    """
+    connection = connected(url)
+    try:
+        with _told(table):
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        return within(connection, table)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def within(connection: Any, table: str) -> PostgresSource:
+    """A table as an open transaction sees it.
+
+    >>> within.__name__
+    'within'
+    """
+    import psycopg
+
+    relation = relation_of(table)
+    try:
+        shown = connection.execute(f"SELECT * FROM {relation} LIMIT 0").description
+    except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
+        raise TableError(
+            say("There is no table '{table}' on the server.", table=table),
+            "Nothing was read.",
+            "Check the name; a schema is written before it, as in ward.stays.",
+        ) from None
+    except psycopg.Error:
+        with _told(table):
+            raise
+    odd = [
+        column.name
+        for column in shown
+        if column.type_code not in _KINDS and not _is_listed(connection, column)
+    ]
+    if odd:
+        raise TableError(
+            say("Column '{name}' has a type that cannot be published from a server yet.", name=odd[0]),
+            "Only texts, numbers, dates and yes/no values can be compared and published.",
+            "Make a view without it, or with the column as text.",
+        )
+    kinds = [_KINDS.get(column.type_code, _TEXT) for column in shown]
+    names = [f"r.{_quoted(column.name)}" for column in shown]
+    source = PostgresSource(
+        table,
+        connection,
+        relation,
+        pa.schema([(column.name, kind[0]) for column, kind in zip(shown, kinds, strict=True)]),
+        tuple(f"({kind[2].format(name)})" for name, kind in zip(names, kinds, strict=True)),
+        tuple(kind[1] for kind in kinds),
+    )
+    return replace(source, rows=source._one("SELECT count(*) FROM {rows}"))
+
+
+def _is_listed(connection: Any, column: Any) -> bool:
+    """Whether a column's type is a list of words (an enum) or a text under another name."""
+    found = connection.execute("SELECT typtype, typcategory FROM pg_type WHERE oid = %s", [column.type_code])
+    return any(kind == "e" or category == "S" for kind, category in found.fetchall())
+
+
+@contextmanager
+def new_table(url: str, table: str, force: bool = False) -> Iterator[TableSink]:
+    """A table that is made in one transaction: nobody sees it before the end, and after an error it was never there.
+
+    >>> new_table.__name__
+    'new_table'
+    """
+    connection = connected(url)
+    try:
+        with _told(table):
+            taken = connection.execute("SELECT to_regclass(%s) IS NOT NULL", [relation_of(table)]).fetchone()[
+                0
+            ]
+        if taken and not force:
+            raise OutputError(
+                say("The table '{table}' exists already on the server.", table=table),
+                "Writing into it would mix two releases.",
+                "Choose another name, or pass --force to replace it.",
+            )
+
+        def run(sql: str) -> None:
+            with _told(table):
+                connection.execute(sql)
+
+        def fill(source: Any, select: str) -> int:
+            rows = 0
+            with (
+                source.cursor() as reading,
+                reading.copy(f"COPY ({select}) TO STDOUT") as out,
+                connection.cursor() as writing,
+            ):
+                with writing.copy(f"COPY {relation_of(table)} FROM STDIN") as copy:
+                    for block in out:
+                        copy.write(block)
+                rows = writing.rowcount
+            return rows
+
+        def make(columns: Sequence[tuple[str, str]]) -> None:
+            if taken:
+                run(f"DROP TABLE {relation_of(table)}")
+            listed = ", ".join(f"{_quoted(name)} {kind}" for name, kind in columns)
+            run(f"CREATE TABLE {relation_of(table)} ({listed})")
+
+        yield TableSink(table, make, fill, connection)
+        with _told(table):
+            connection.commit()
+    finally:
+        connection.close()

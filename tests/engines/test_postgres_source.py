@@ -1,0 +1,133 @@
+"""PostgreSQL publishes the same table as memory, in one transaction, and tells nobody its password."""
+
+import uuid
+from collections.abc import Iterator
+
+import polars as pl
+import pytest
+from tests.engines.same_table import KEY, Case, in_memory, on_engine, random_case
+
+from velado.engines.postgres_source import (
+    PostgresSource,
+    connected,
+    new_table,
+    open_table,
+    relation_of,
+    within,
+)
+from velado.engines.row_source import Recoding
+from velado.errors import EngineError, OutputError, TableError
+from velado.release.methods import Mondrian
+from velado.release.sources.source_release import check_written, plan_release, prepare_source
+
+psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: velado[postgres]")
+pytestmark = pytest.mark.slow
+
+SQL_TYPES = {pl.Int64: "int8", pl.Float64: "float8", pl.Date: "date", pl.String: "text"}
+
+
+@pytest.fixture
+def loaded(postgres_url: str) -> Iterator[tuple[str, list[str]]]:
+    names: list[str] = []
+    yield postgres_url, names
+    with connected(postgres_url) as connection:
+        for name in names:
+            connection.execute(f"DROP TABLE IF EXISTS {relation_of(name)}")
+
+
+def load(url: str, names: list[str], frame: pl.DataFrame) -> str:
+    name = f"stays_{uuid.uuid4().hex[:8]}"
+    names += [name, f"{name}_k"]
+    columns = ", ".join(
+        f"{relation_of(c)} {SQL_TYPES[t]}" for c, t in zip(frame.columns, frame.dtypes, strict=True)
+    )
+    with connected(url) as connection:
+        connection.execute(f"CREATE TABLE {relation_of(name)} ({columns})")
+        with connection.cursor() as cursor, cursor.copy(f"COPY {relation_of(name)} FROM STDIN") as copy:
+            for row in frame.rows():
+                copy.write_row(row)
+    return name
+
+
+def by_postgres(case: Case, url: str, name: str) -> tuple[object, ...]:
+    source = open_table(url, name)
+    kept = []
+
+    def write(recoding: Recoding) -> PostgresSource:
+        sink = new_table(url, f"{name}_k")
+        kept.append(sink)
+        made = sink.__enter__()
+        source.write(recoding, made)
+        return within(made.connection, f"{name}_k")
+
+    try:
+        return on_engine(case, source, write)
+    finally:
+        for sink in kept:
+            sink.__exit__(None, None, None)
+        source.close()
+
+
+def test_memory_and_postgres_publish_the_same_table(loaded: tuple[str, list[str]]) -> None:
+    url, names = loaded
+    seen = []
+    for seed in range(40):
+        case = random_case(seed)
+        expected = in_memory(case)
+        assert by_postgres(case, url, load(url, names, case.frame)) == expected, f"seed {seed}"
+        seen.append(expected[0])
+    assert seen.count("held") >= 20
+
+
+def test_a_table_appears_at_once_or_never(loaded: tuple[str, list[str]]) -> None:
+    url, names = loaded
+    case = random_case(3)
+    name = load(url, names, case.frame)
+    source = open_table(url, name)
+    plan = plan_release(prepare_source(source, case.schema, per="row"), Mondrian(), k=2)
+    with connected(url) as other:
+        there = f"SELECT to_regclass('{name}_k') IS NOT NULL"
+        with pytest.raises(RuntimeError), new_table(url, f"{name}_k") as sink:
+            source.write(plan.recoding(KEY), sink)
+            assert other.execute(there).fetchone() == (False,)
+            raise RuntimeError("killed before the end")
+        assert other.execute(there).fetchone() == (False,)
+        with new_table(url, f"{name}_k") as sink:
+            source.write(plan.recoding(KEY), sink)
+            check_written(plan, within(sink.connection, f"{name}_k"))
+        other.rollback()
+        assert other.execute(there).fetchone() == (True,)
+    with pytest.raises(OutputError, match="exists already"), new_table(url, f"{name}_k"):
+        pass
+    source.close()
+
+
+def test_rows_that_come_later_are_not_seen(loaded: tuple[str, list[str]]) -> None:
+    url, names = loaded
+    case = random_case(4)
+    name = load(url, names, case.frame)
+    source = open_table(url, name)
+    before = source.rows
+    with connected(url) as other:
+        other.execute(f"INSERT INTO {relation_of(name)} SELECT * FROM {relation_of(name)}")
+    assert source.filled([], []).rows == before
+    source.close()
+
+
+def test_a_lost_connection_and_a_wrong_name_are_one_sentence_without_the_address(
+    loaded: tuple[str, list[str]],
+) -> None:
+    url, names = loaded
+    name = load(url, names, random_case(5).frame)
+    with pytest.raises(TableError, match="There is no table 'nowhere'"):
+        open_table(url, "nowhere")
+    source = open_table(url, name)
+    with connected(url) as other:
+        number = source.connection.info.backend_pid
+        other.execute("SELECT pg_terminate_backend(%s)", [number])
+    with pytest.raises(EngineError) as lost:
+        source.domain("age")
+    assert "postgres" not in str(lost.value).replace("PostgreSQL", "") and "@" not in str(lost.value)
+    with pytest.raises(EngineError) as away:
+        connected("postgresql://ana:geheim@127.0.0.1:1/x")
+    assert "geheim" not in str(away.value)
