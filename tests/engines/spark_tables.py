@@ -8,7 +8,24 @@ import polars as pl
 import pyarrow as pa
 
 # Composed and decomposed letters, blanks of every kind, case, an invisible sign, quotes, a line break, a number as text.
-NASTY = ["F", "f", "M ", " M", "é", "e\u0301", "a\u00a0b", "a b", "x\u200b", "İ", 'say "no"', "two\nlines", "07", "", "NA", None]
+NASTY = [
+    "F",
+    "f",
+    "M ",
+    " M",
+    "é",
+    "e\u0301",
+    "a\u00a0b",
+    "a b",
+    "x\u200b",
+    "İ",
+    'say "no"',
+    "two\nlines",
+    "07",
+    "",
+    "NA",
+    None,
+]
 PLAIN = ["F", "M", None]
 
 
@@ -19,7 +36,10 @@ def drawn_table(seed: int, rows: int) -> pl.DataFrame:
     skew = rng.random(rows) < (0.5 if seed % 2 else 0.0)
 
     def cells(values: list[object]) -> list[object]:
-        return [values[0] if same else values[at] for same, at in zip(skew, rng.integers(0, len(values), rows), strict=True)]
+        return [
+            values[0] if same else values[at]
+            for same, at in zip(skew, rng.integers(0, len(values), rows), strict=True)
+        ]
 
     return pl.DataFrame(
         {

@@ -2,21 +2,24 @@
 
 import shutil
 from importlib.util import find_spec
+from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.engines.same_table import Case, in_memory, on_engine, random_case
+from tests.engines.spark_tables import as_arrow, as_spark, declared, drawn_table, multiset
 
 import velado
-from tests.engines.spark_tables import as_arrow, as_spark, declared, drawn_table, multiset
 from velado.data.keys import Key
 from velado.data.schema import Schema
 from velado.engines.duckdb_source import of_arrow
-from velado.errors import EngineError, ParameterError, SchemaError, TableError
+from velado.errors import EngineError, MissingExtra, ParameterError, SchemaError, TableError, VeladoError
 from velado.release.guarantees import LDiversity, TCloseness
 from velado.release.run_settings import run_settings
 from velado.release.sources import source_gate
 from velado.release.sources.source_release import plan_release, prepare_source
+from velado.study.engine_run import publish_files
 
 if find_spec("pyspark") is None:
     pytest.skip("pyspark is not installed: `make test-spark` runs these", allow_module_level=True)
@@ -64,32 +67,53 @@ def verdicts(release) -> list[tuple[object, ...]]:
     ]
 
 
+def on_spark(case: Case, session, parts: int) -> tuple[object, ...]:
+    """What Spark publishes of a case, from the frame that it keeps."""
+    from velado.engines.spark_source import held, of_spark
+
+    source = of_spark(as_spark(session, case.frame, parts))
+    return on_engine(case, source, lambda recoding: of_spark(held(source.recoded(recoding))))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 5, 8])
+def test_spark_publishes_what_memory_publishes(session, seed) -> None:
+    """Random tables of spellings, blanks and people: rows, verdicts, loss, or the same refusal."""
+    case = random_case(seed)
+    assert on_spark(case, session, 1 + seed) == in_memory(case)
+
+
 RUNS = [
-    (0, "mondrian", {"per": "row"}, [LDiversity(2, column="illness")]),
-    (1, "mondrian", {}, []),
-    (2, "progressive", {"per": "row", "suppression": 0.1}, []),
-    (3, "mondrian", {"per": "row"}, [TCloseness(0.6, column="illness")]),
-    (4, "mondrian", {"suppression": 0.2}, []),
+    (0, {"per": "row"}, [LDiversity(2, column="illness")]),
+    (1, {}, []),
+    (3, {"per": "row"}, [TCloseness(0.6, column="illness")]),
+    (4, {"suppression": 0.2}, []),
 ]
 
 
-@pytest.mark.parametrize(("seed", "method", "asked", "more"), RUNS)
-def test_the_same_table_in_memory_on_duckdb_and_on_spark(session, seed, method, asked, more) -> None:
+@pytest.mark.parametrize(("seed", "asked", "more"), RUNS)
+def test_days_moments_decimals_and_skew_are_the_same_table(session, seed, asked, more) -> None:
     frame = drawn_table(seed, 240)
     schema = Schema.from_dict(declared(sex={"missing": "suppress"} if seed == 4 else {}))
-    memory = velado.anonymize(frame, schema, method, more, k=3, key=KEY, **asked)
-    spark = velado.anonymize(as_spark(session, frame), schema, method, more, k=3, key=KEY, **asked)
+    memory = velado.anonymize(frame, schema, "mondrian", more, k=3, key=KEY, **asked)
+    spark = velado.anonymize(as_spark(session, frame), schema, "mondrian", more, k=3, key=KEY, **asked)
     assert multiset(rows_of(spark)) == multiset(memory.frame)
     assert verdicts(spark) == verdicts(memory)
     assert spark.facts()["cost"]["ncp"] == pytest.approx(memory.facts()["cost"]["ncp"])
-    wanted = run_settings(method=method, guarantees=more, k=3, **asked)
-    ready = prepare_source(of_arrow(as_arrow(frame)), schema, per=wanted.per)
-    planned = plan_release(
-        ready, wanted.method, k=3, guarantees=wanted.guarantees, suppression=wanted.suppression
+
+
+def test_the_default_method_decides_as_it_does_on_duckdb(session) -> None:
+    from velado.engines.spark_source import of_spark
+
+    frame = drawn_table(2, 240)
+    schema = Schema.from_dict(declared())
+    asked = run_settings(method="progressive", k=3)
+    duckdb, spark = (
+        plan_release(prepare_source(source, schema, per="row"), asked.method, k=3, suppression=0.1)
+        for source in (of_arrow(as_arrow(frame)), of_spark(as_spark(session, frame)))
     )
-    assert planned.planned.verdicts == spark.plan.planned.verdicts
-    assert planned.shown.equals(spark.plan.shown)
-    assert planned.counts.tolist() == spark.plan.counts.tolist()
+    assert duckdb.shown.equals(spark.shown)
+    assert duckdb.counts.tolist() == spark.counts.tolist()
+    assert duckdb.planned.verdicts == spark.planned.verdicts
 
 
 def test_neither_parts_nor_their_order_change_anything(session) -> None:
@@ -103,7 +127,9 @@ def test_neither_parts_nor_their_order_change_anything(session) -> None:
     ]
     assert tables[0].equals(tables[1])
     assert tables[0].equals(tables[2])
-    other = velado.anonymize(as_spark(session, frame, 1), schema, **(asked | {"key": Key(bytes(40))}))
+    other = velado.anonymize(
+        as_spark(session, frame, 1), schema, **(asked | {"key": Key(bytes(range(40, 80)))})
+    )
     assert not rows_of(other).equals(tables[0])  # another owner's order
     assert multiset(rows_of(other)) == multiset(tables[0])
 
@@ -124,7 +150,7 @@ def test_the_driver_never_collects_rows(session, monkeypatch) -> None:
     columns = {
         "age": {"role": "quasi", "kind": "numeric"},
         "sex": {"role": "quasi"},
-        "note": {"role": "other", "kind": "text", "identifier_reason": "made up"},
+        "note": {"role": "other", "kind": "text", "identifier": "accept", "reason": "made up"},
         "illness": {"role": "sensitive"},
     }
     given = as_spark(session, frame)
@@ -181,13 +207,10 @@ def test_a_table_that_cannot_be_counted_twice_is_refused(session) -> None:
     with pytest.raises(TableError, match="stream"):
         stream = session.readStream.format("rate").load().select(F.col("value").alias("id"))
         velado.anonymize(stream, schema, k=2)
-    with pytest.raises(TableError, match="twice|same name|several"):
+    with pytest.raises(TableError, match="more than once"):
         velado.anonymize(session.range(9).selectExpr("id", "id"), schema, k=2)
-    with pytest.raises(VeladoErrors, match="id"):
+    with pytest.raises((TableError, SchemaError), match="id"):
         velado.anonymize(session.range(9).selectExpr("array(id) AS id"), schema, k=2)
-
-
-VeladoErrors = (TableError, SchemaError)
 
 
 def test_what_spark_cannot_do_is_said(session) -> None:
@@ -204,7 +227,9 @@ def test_what_spark_cannot_do_is_said(session) -> None:
 def test_an_error_of_spark_quotes_no_cell(session) -> None:
     from pyspark.sql import functions as F
 
-    broken = session.range(10).select(F.assert_true(F.col("id") < 5, F.concat(F.lit("secret"), "id")).alias("id"))
+    broken = session.range(10).select(
+        F.assert_true(F.col("id") < 5, F.concat(F.lit("secret"), "id")).alias("id")
+    )
     schema = Schema.from_dict({"columns": {"id": {"role": "quasi", "kind": "categorical"}}})
     with pytest.raises(EngineError) as found:
         velado.anonymize(broken, schema, k=2)
@@ -224,3 +249,107 @@ def test_what_was_counted_is_what_leaves(session, tmp_path) -> None:
     assert rows_of(release).equals(before)
     assert release.to_native() is release.frame
     assert before.height == 70
+
+
+def lake(case: Case, folder: Path, ending: str) -> Path:
+    """The case's table in three files."""
+    folder.mkdir()
+    for at in range(3):
+        part = case.frame[at::3]
+        file = folder / f"part-{at}.{ending}"
+        part.write_parquet(file) if ending == "parquet" else part.write_csv(file)
+    return folder
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_files_are_published_as_duckdb_publishes_them(session, tmp_path, ending) -> None:
+    texts = ['say "no"', "two\nlines", "a,b", " x ", "=1+1", "-5", "a;@b", "\u3164=2", None]
+    rows = 90
+    frame = pl.DataFrame(
+        {
+            "age": [str(at % 9) for at in range(rows)],
+            "note": [texts[at % len(texts)] for at in range(rows)],
+            "illness": ["é" if at % 4 else "cold" for at in range(rows)],
+        }
+    )
+    columns = {
+        "age": {"role": "quasi", "kind": "numeric"},
+        "note": {"role": "other", "kind": "text", "side_door": "accept", "reason": "made up"},
+        "illness": {"role": "sensitive"},
+    }
+    schema = Schema.from_dict({"columns": columns})
+    case = Case(frame, schema, None, 5, (), 0.0, "row")
+    place = lake(case, tmp_path / "lake", ending)
+    made = {
+        engine: publish_files(
+            place, schema, "mondrian", k=5, out=tmp_path / engine, engine=engine, key=KEY, reports=()
+        )
+        for engine in ("duckdb", "spark")
+    }
+    tables = [velado.read_table(tmp_path / engine / "release" / f"table.{ending}").frame for engine in made]
+    assert multiset(tables[0]) == multiset(tables[1])
+    assert tables[0].schema == tables[1].schema
+    spark, duckdb = made["spark"].facts, made["duckdb"].facts
+    assert spark.output.formulas == duckdb.output.formulas > 0
+    assert spark.source.keyed_sha256 == duckdb.source.keyed_sha256
+    assert spark.release.verdicts == duckdb.release.verdicts
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["duckdb", "lake", "spark"]
+
+
+def test_bad_files_are_one_clear_error_and_nothing_is_published(session, tmp_path) -> None:
+    schema = Schema.from_dict(
+        {"columns": {"age": {"role": "quasi", "kind": "numeric"}, "sex": {"role": "quasi"}}}
+    )
+    good = "age,sex\n" + "31,F\n32,M\n" * 10
+    bad = {
+        "lacks the column": {"a.csv": good, "b.csv": "age\n31\n"},
+        "Spark could not answer": {"a.csv": good + "31,F,secret\n"},
+        "leaves '_a.csv' out": {"_a.csv": good},
+    }
+    for at, (said, files) in enumerate(bad.items()):
+        place = tmp_path / f"lake{at}"
+        place.mkdir()
+        for name, text in files.items():
+            (place / name).write_text(text)
+        first = place / next(iter(files))
+        with pytest.raises(VeladoError, match=said) as found:
+            publish_files(
+                first if len(files) == 1 else place,
+                schema,
+                k=2,
+                out=tmp_path / "out",
+                engine="spark",
+                key=KEY,
+            )
+        assert "secret" not in str(found.value)
+        assert not (tmp_path / "out").exists()
+    place = tmp_path / "damaged"
+    place.mkdir()
+    frame = pl.DataFrame({"age": list(range(5000)), "sex": ["F"] * 5000})
+    frame.write_parquet(place / "a.parquet")
+    whole = (place / "a.parquet").read_bytes()
+    (place / "a.parquet").write_bytes(whole[:200] + bytes(400) + whole[600:])
+    with pytest.raises(VeladoError):
+        publish_files(place, schema, k=2, out=tmp_path / "out", engine="spark", key=KEY)
+    assert not (tmp_path / "out").exists()
+
+
+def test_files_that_change_meanwhile_are_noticed(session, tmp_path) -> None:
+    from velado.engines.spark_files import open_spark_files
+
+    file = tmp_path / "stays.csv"
+    file.write_text("age\n31\n")
+    opened = open_spark_files(file, Schema({}), tmp_path)
+    opened.unchanged()
+    file.write_text("age\n31\n32\n")
+    with pytest.raises(TableError, match="changed while it was read"):
+        opened.unchanged()
+
+
+def test_without_java_it_is_said_what_to_install(monkeypatch, tmp_path) -> None:
+    from velado.engines.spark_files import need_spark
+
+    need_spark()
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(MissingExtra, match="Install Java 17"):
+        need_spark()
