@@ -74,6 +74,7 @@ RUN_AS_WRITTEN = [
             "signals",
             "transform-columns",
             "samples-and-households",
+            "a-parquet-lake",
         )
     ),
 ]

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from velado.data.encoded import EncodedTable
-from velado.data.partition import CodedValues, Int32Array, Int64Array, IntArray, ValueEntries, group_by_codes
+from velado.data.partition import CodedValues, Int32Array, Int64Array, IntArray, ValueEntries
 from velado.errors import ParameterError
 from velado.text import say
 
@@ -19,29 +19,30 @@ MOST_EXPANDED = 2_000_000
 """So many rows at most are made from counted entries for a method that needs rows."""
 
 
-def compressed(data: EncodedTable) -> tuple[EncodedTable, Int32Array]:
+def compressed(data: EncodedTable, values: bool = True) -> tuple[EncodedTable, Int32Array]:
     """The distinct tuples of *data* with counts, in order of their codes, and the entry of each row. O(n log n).
 
-    The entries of *data* may be counted already; those with the same codes become one.
+    The entries of *data* may be counted already; those with the same codes become one. Without *values* people and
+    sensitive values are left out.
 
     >>> from velado.testing.examples import encoded
     >>> tuples, entry_of_row = compressed(encoded(age=[31, 35, 31]))
     >>> tuples.counts, entry_of_row
     (array([2, 1]), array([0, 1, 0], dtype=int32))
     """
-    entry_of_row, count = group_by_codes([c.codes for c in data.columns], [c.size for c in data.columns])
+    entry_of_row, count = data.classes.labels, data.classes.count
     example = np.zeros(count, dtype=np.int64)
     example[entry_of_row[::-1]] = np.arange(entry_of_row.size - 1, -1, -1)
-    people, values = listed(data, entry_of_row)
+    people, sensitive = listed(data, entry_of_row) if values else (None, None)
     made = EncodedTable(
         # Which rows' numbers were moved onto a bound is a matter of rows, and of measures alone.
         columns=tuple(replace(c, codes=c.codes[example], moved=None) for c in data.columns),
         rows=count,
         people=people,
-        sensitive=None if data.sensitive is None else values,
+        sensitive=None if data.sensitive is None else sensitive,
         shapes=data.shapes,
         population=data.population,
-        counts=np.bincount(entry_of_row, data.counts, minlength=count).astype(np.int64),
+        counts=data.classes.sizes,
     )
     return made, entry_of_row
 

@@ -5,8 +5,9 @@ What was published is coded the same way, by what its reader sees, and regrouped
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -17,7 +18,15 @@ from velado.data.encoded import EncodedTable as EncodedTable
 from velado.data.encoded import Rounding, count_matches
 from velado.data.normal import Spellings, normal_of, spellings, value_codes
 from velado.data.numbers import parse_and_clamp, parse_numbers
-from velado.data.partition import BoolArray, FloatArray, Int32Array, Int64Array, Partition, ValueShape
+from velado.data.partition import (
+    BoolArray,
+    FloatArray,
+    Int32Array,
+    Int64Array,
+    IntArray,
+    Partition,
+    ValueShape,
+)
 from velado.data.schema import Column
 from velado.data.table import Table, table_given
 from velado.data.taxonomy import ROOT_LABEL, Taxonomy, from_paths
@@ -123,18 +132,41 @@ def _leaf_codes(table: Table, column: Column, tree: Taxonomy, values: list[str])
     return codes
 
 
+@dataclass(frozen=True, repr=False)
+class CodedTexts:
+    """Texts as *codes*: 0 is missing, code c the text ``texts[c - 1]``; *texts* are distinct and sorted.
+
+    >>> CodedTexts.of(pl.Series(["b", "a", None, "b"])).codes
+    array([2, 1, 0, 2], dtype=int32)
+    """
+
+    codes: Int32Array
+    texts: pl.Series
+
+    @classmethod
+    def of(cls, series: pl.Series) -> CodedTexts:
+        """The texts of *series*, coded."""
+        values = series.unique().drop_nulls().sort()
+        if not len(values):
+            return cls(np.zeros(len(series), dtype=np.int32), values)
+        numbers = np.arange(1, len(values) + 1, dtype=np.int32)
+        codes = series.replace_strict(values, numbers, default=0, return_dtype=pl.Int32)
+        return cls(codes.fill_null(0).to_numpy().astype(np.int32), values)
+
+    @property
+    def size(self) -> int:
+        """How many codes there are."""
+        return len(self.texts) + 1
+
+
 def text_codes(series: pl.Series) -> tuple[Int32Array, int]:
     """Texts as codes 1..; 0 is missing. Equal texts get equal codes; the order has no meaning.
 
     >>> text_codes(pl.Series(["b", "a", None, "b"]))
     (array([2, 1, 0, 2], dtype=int32), 3)
     """
-    values = series.unique().drop_nulls().sort()
-    if not len(values):
-        return np.zeros(len(series), dtype=np.int32), 1
-    numbers = np.arange(1, len(values) + 1, dtype=np.int32)
-    codes = series.replace_strict(values, numbers, default=0, return_dtype=pl.Int32)
-    return codes.fill_null(0).to_numpy().astype(np.int32), len(values) + 1
+    coded = CodedTexts.of(series)
+    return coded.codes, coded.size
 
 
 def encode_column(table: Table, column: Column) -> EncodedColumn:
@@ -171,7 +203,7 @@ def encode_column(table: Table, column: Column) -> EncodedColumn:
 
 def _encode_numeric(table: Table, column: Column, blank: BoolArray) -> EncodedColumn:
     numbers, whole, moved = parse_and_clamp(table, column, blank)
-    points, codes = np.unique(numbers[~blank], return_inverse=True)
+    points, codes = _ranked(numbers[~blank], whole)
     rounding = None if column.round is None else Rounding(column.round, column.bounds)
     low, high = column.bounds or (float(points[0]), float(points[-1]))
     if rounding is not None:
@@ -198,6 +230,18 @@ def _encode_numeric(table: Table, column: Column, blank: BoolArray) -> EncodedCo
         moved=moved,
         rounding=rounding,
     )
+
+
+def _ranked(numbers: FloatArray, whole: bool) -> tuple[FloatArray, IntArray]:
+    """The distinct numbers, rising, and the rank of each number among them."""
+    first, last = float(numbers.min()), float(numbers.max())
+    if not whole or last - first > max(1 << 12, 2 * numbers.size):
+        return np.unique(numbers, return_inverse=True)
+    # Whole numbers within a short range are looked up, not sorted.
+    place = (numbers - first).astype(np.int64)
+    seen = np.zeros(int(last - first) + 1, dtype=bool)
+    seen[place] = True
+    return np.flatnonzero(seen) + first, (np.cumsum(seen, dtype=np.int64) - 1)[place]
 
 
 def _encode_tree(table: Table, column: Column, blank: BoolArray) -> EncodedColumn:
@@ -424,68 +468,91 @@ def _taxonomy(table: Table, column: Column, values: list[str]) -> Taxonomy:
 # Regrouping a published table by what its reader sees: the visible values, and both readings of blanks.
 
 
-def visible_codes(frame: pl.DataFrame, names: Sequence[str]) -> tuple[list[Int32Array], list[int]]:
-    """Per column, equal visible texts as equal codes; code 0 is a blank.
+@dataclass(frozen=True, repr=False)
+class VisibleTexts:
+    """What a reader sees in some columns of a published table, coded once for all who group its rows.
 
-    >>> visible_codes(pl.DataFrame({"sex": ["F", None, "M"]}), ["sex"])
-    ([array([1, 0, 2], dtype=int32)], [3])
+    >>> seen = VisibleTexts.of(pl.DataFrame({"sex": ["F", "M", "*"]}), ["sex"])
+    >>> seen.groups.sizes, seen.wildcard_sizes()
+    (array([1, 1, 1]), array([2, 2, 3]))
     """
-    coded = [text_codes(frame.get_column(name).cast(pl.String)) for name in names]
-    return [codes for codes, _ in coded], [size for _, size in coded]
+
+    rows: int
+    columns: Mapping[str, CodedTexts]
+    weights: Int64Array | None = None
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame, names: Sequence[str], weights: Int64Array | None = None) -> VisibleTexts:
+        """The columns *names* of *frame*, whose rows stand for *weights* rows each."""
+        coded = {name: CodedTexts.of(frame.get_column(name).cast(pl.String)) for name in names}
+        return cls(frame.height, coded, weights)
+
+    @property
+    def codes(self) -> list[Int32Array]:
+        """Per column, equal visible texts as equal codes; code 0 is a blank."""
+        return [column.codes for column in self.columns.values()]
+
+    @property
+    def sizes(self) -> list[int]:
+        """Per column, how many codes there are."""
+        return [column.size for column in self.columns.values()]
+
+    @cached_property
+    def groups(self) -> Partition:
+        """Rows that show the same texts form a group; a blank is a value of its own."""
+        if not self.columns:
+            return Partition(np.zeros(self.rows, dtype=np.int32), 1 if self.rows else 0, weights=self.weights)
+        return Partition.by_codes(self.codes, self.sizes, self.weights)
+
+    def wildcard_sizes(self) -> Int64Array:
+        """For each row, how many rows could be the same person when blanks and `*` match anything.
+
+        Two rows agree when every column is equal or blank (or `*`) in at least one of them. Exact: distinct
+        visible tuples are split by their pattern of blanks, and each pair of patterns is matched on the columns
+        both show. O(P G) for P patterns and G distinct tuples, never n x n.
+        """
+        if not self.rows:
+            return np.zeros(0, dtype=np.int64)
+        order, starts = self.groups.members()
+        example = order[starts]
+        shown = []
+        for column in self.columns.values():
+            star = column.texts.index_of(ROOT_LABEL)
+            codes = column.codes[example]
+            shown.append(codes if star is None else np.where(codes == star + 1, 0, codes))
+        # Texts that differ only in `*` and a blank are one tuple now.
+        merged = Partition.by_codes(shown, self.sizes, self.groups.sizes)
+        order, starts = merged.members()
+        tuples = np.stack([codes[order[starts]] for codes in shown], axis=1).astype(np.int32)
+        patterns, pattern_of = np.unique(tuples == 0, axis=0, return_inverse=True)
+        if len(patterns) == 1 and not patterns.any():
+            return self.groups.sizes[self.groups.labels]
+        pattern_of = pattern_of.reshape(-1)
+        by_pattern = np.argsort(pattern_of, kind="stable")
+        begins = np.concatenate(([0], np.cumsum(np.bincount(pattern_of, minlength=len(patterns)))))
+        out = np.empty(merged.count, dtype=np.int64)
+        out[by_pattern] = count_matches(
+            np.ascontiguousarray(tuples[by_pattern]),
+            merged.sizes[by_pattern],
+            patterns,
+            begins.astype(np.int64),
+        )
+        return out[merged.labels][self.groups.labels]
 
 
-def visible_groups(frame: pl.DataFrame, names: Sequence[str], weights: Int64Array | None = None) -> Partition:
+def visible_groups(frame: pl.DataFrame, names: Sequence[str]) -> Partition:
     """Rows whose columns *names* show the same texts form a group; a blank is a value of its own.
-
-    With *weights* each row stands for so many.
 
     >>> visible_groups(pl.DataFrame({"sex": ["F", "M", "F"]}), ["sex"]).sizes
     array([2, 1])
     """
-    if not names:
-        return Partition(np.zeros(frame.height, dtype=np.int32), 1 if frame.height else 0, weights=weights)
-    codes, sizes = visible_codes(frame, names)
-    return Partition.by_codes(codes, sizes, weights)
+    return VisibleTexts.of(frame, names).groups
 
 
-def wildcard_sizes(
-    frame: pl.DataFrame, names: Sequence[str], weights: Int64Array | None = None
-) -> Int64Array:
+def wildcard_sizes(frame: pl.DataFrame, names: Sequence[str]) -> Int64Array:
     """For each row, how many rows could be the same person when blanks and `*` match anything.
-
-    With *weights* each row stands for so many.
-
-    Two rows agree when every column is equal or blank (or `*`) in at least one of them. Exact: distinct
-    visible tuples are split by their pattern of blanks, and each pair of patterns is matched on the columns
-    both show. O(P G) for P patterns and G distinct tuples, never n x n.
 
     >>> wildcard_sizes(pl.DataFrame({"sex": ["F", "M", "*"]}), ["sex"])
     array([2, 2, 3])
     """
-    if frame.height == 0:
-        return np.zeros(0, dtype=np.int64)
-    columns = [
-        pl.when(pl.col(name).cast(pl.String) == ROOT_LABEL)
-        .then(None)
-        .otherwise(pl.col(name).cast(pl.String))
-        .alias(name)
-        for name in names
-    ]
-    codes, sizes = visible_codes(frame.select(columns), names)
-    groups = Partition.by_codes(codes, sizes, weights)
-    order, starts = groups.members()
-    example = order[starts]
-    tuples = np.stack([column[example] for column in codes], axis=1)
-    patterns, pattern_of = np.unique(tuples == 0, axis=0, return_inverse=True)
-    if len(patterns) == 1 and not patterns.any():
-        return groups.sizes[groups.labels]
-    pattern_of = pattern_of.reshape(-1)
-    by_pattern = np.argsort(pattern_of, kind="stable")
-    begins = np.concatenate(([0], np.cumsum(np.bincount(pattern_of, minlength=len(patterns))))).astype(
-        np.int64
-    )
-    out = np.empty(groups.count, dtype=np.int64)
-    out[by_pattern] = count_matches(
-        np.ascontiguousarray(tuples[by_pattern]), groups.sizes[by_pattern], patterns, begins
-    )
-    return out[groups.labels]
+    return VisibleTexts.of(frame, names).wildcard_sizes()

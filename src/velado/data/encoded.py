@@ -419,6 +419,12 @@ class EncodedTable:
         """Codes as one row-major matrix, rows x columns."""
         return np.ascontiguousarray(np.stack([column.codes for column in self.columns], axis=1))
 
+    @cached_property
+    def classes(self) -> Partition:
+        """Entries with the same codes in every column form a group, numbered in the order of their codes."""
+        found = Partition.by_codes([c.codes for c in self.columns], [c.size for c in self.columns])
+        return self.weighed(found)
+
     @property
     def row_people(self) -> Int32Array | None:
         """The person of each row, None where none is declared; of a table whose entries are rows."""

@@ -37,6 +37,23 @@ def group_by_codes(codes: Sequence[IntArray], sizes: Sequence[int]) -> tuple[Int
     >>> group_by_codes([np.array([0, 1, 0]), np.array([2, 2, 2])], [2, 3])
     (array([0, 1, 0], dtype=int32), 2)
     """
+    labels, count = _rank(*_packed(codes, sizes))
+    return labels.astype(np.int32), count
+
+
+def group_sizes(
+    codes: Sequence[IntArray], sizes: Sequence[int], weights: IntArray | None = None
+) -> Int64Array:
+    """How many rows each group of `group_by_codes` has, each row counting by its weight: no row is labelled.
+
+    >>> group_sizes([np.array([0, 1, 0]), np.array([2, 2, 2])], [2, 3])
+    array([2, 1])
+    """
+    return _counted(*_packed(codes, sizes), weights)[1]
+
+
+def _packed(codes: Sequence[IntArray], sizes: Sequence[int]) -> tuple[Int64Array, int]:
+    """A key for each row, equal where all columns are, and how many keys there may be."""
     if not codes:
         raise ValueError("at least one column is needed to group by")
     key = codes[0].astype(np.int64)
@@ -45,10 +62,10 @@ def group_by_codes(codes: Sequence[IntArray], sizes: Sequence[int]) -> tuple[Int
         size = max(int(size), 1)
         if space > _KEY_LIMIT // size:
             key, space = _rank(key, space)
-        key = key * size + column
+        key *= size
+        key += column
         space *= size
-    labels, count = _rank(key, space)
-    return labels.astype(np.int32), count
+    return key, space
 
 
 def _rank(key: Int64Array, space: int) -> tuple[Int64Array, int]:

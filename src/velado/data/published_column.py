@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from velado.data.encode import EncodedColumn, text_codes
+from velado.data.encode import CodedTexts, EncodedColumn
 from velado.data.normal import normal_texts
 from velado.data.numbers import with_point
 from velado.data.partition import BoolArray, FloatArray, Int32Array
@@ -166,11 +166,17 @@ class PublishedColumn:
 
 
 def read_texts(
-    column: EncodedColumn, series: pl.Series, missing_values: tuple[str, ...], *, strict: bool = True
+    column: EncodedColumn,
+    series: pl.Series,
+    missing_values: tuple[str, ...],
+    *,
+    strict: bool = True,
+    seen: CodedTexts | None = None,
 ) -> PublishedColumn:
     """What each distinct text of a published column states about the codes of *column*; blanks are text 0.
 
-    Texts that state nothing known are refused, or, if not *strict*, state everything.
+    Texts that state nothing known are refused, or, if not *strict*, state everything. *seen* is the column as it was
+    coded before, where that was done.
 
     >>> from velado.data.encode import encode
     >>> from velado.testing.examples import small_table
@@ -178,24 +184,25 @@ def read_texts(
     >>> read_texts(ages, pl.Series(["[20..30]", "*"]), ("",)).high
     array([2, 2, 1], dtype=int32)
     """
-    texts = series.cast(pl.String)
-    blank = texts.is_null() | texts.is_in(list(missing_values))
-    if series.dtype.is_float():
-        blank = blank | series.is_nan().fill_null(True)
-    texts = texts.set(blank, None)
-    distinct = texts.drop_nulls().unique().sort()
-    codes, _ = text_codes(texts)
+    blanks_seen = seen is None or bool(seen.texts.is_in(list(missing_values)).any())
+    if seen is None or blanks_seen or series.dtype.is_float():
+        texts = series.cast(pl.String)
+        blank = texts.is_null() | texts.is_in(list(missing_values))
+        if series.dtype.is_float():
+            blank = blank | series.is_nan().fill_null(True)
+        seen = CodedTexts.of(texts.set(blank, None))
+    distinct = seen.texts.to_list()
     read = _read_tree if column.tree is not None else _read_numbers
-    found = read(column, distinct.to_list())
+    found = read(column, distinct)
+    unread = np.isnan(found[:, 0])
     if not strict:
-        found = [_everything(column) if entry is None else entry for entry in found]
-    unreadable = sum(entry is None for entry in found)
-    if unreadable:
+        found[unread] = _everything(column)
+    elif unread.any():
         raise TableError(
             say_n(
                 "Column '{column}' publishes {n:,} text that is no value, interval or label of it.",
                 "Column '{column}' publishes {n:,} distinct texts that are no value, interval or label of it.",
-                unreadable,
+                int(unread.sum()),
                 column=column.name,
             ),
             "What such a text covers cannot be known.",
@@ -204,10 +211,10 @@ def read_texts(
     # Where the original has no blanks, a blank can only be a cell that was suppressed: it may be anything.
     blanks = column.missing
     nothing = (blanks, blanks, np.nan, np.nan) if blanks >= 0 else _everything(column)
-    rows = np.array([nothing, *(entry for entry in found if entry is not None)], dtype=np.float64)
+    rows = np.vstack((np.array([nothing], dtype=np.float64), found))
     low, high = rows[:, 0].astype(np.int32), rows[:, 1].astype(np.int32)
-    values = (None, *distinct.to_list())
-    return PublishedColumn(column.name, codes, values, low, high, lower=rows[:, 2], upper=rows[:, 3])
+    values = (None, *distinct)
+    return PublishedColumn(column.name, seen.codes, values, low, high, lower=rows[:, 2], upper=rows[:, 3])
 
 
 _Entry = tuple[float, float, float, float]  # low code, high code, lower end, upper end
@@ -221,13 +228,15 @@ def _everything(column: EncodedColumn) -> _Entry:
     return (0, column.size - 1, middle - column.span / 2, middle + column.span / 2)
 
 
-def _read_tree(column: EncodedColumn, texts: list[str]) -> list[_Entry | None]:
+def _read_tree(column: EncodedColumn, texts: list[str]) -> FloatArray:
+    """An entry for each text, its first number not a number where the text is no label."""
     assert column.tree is not None
     tree = column.tree
-    return [
-        None if node < 0 else (int(tree.first[node]), int(tree.last[node]), np.nan, np.nan)
-        for node in label_nodes(column, texts)
-    ]
+    out = np.full((len(texts), 4), np.nan)
+    nodes = np.array(label_nodes(column, texts), dtype=np.int64)
+    known = nodes >= 0
+    out[known, 0], out[known, 1] = tree.first[nodes[known]], tree.last[nodes[known]]
+    return out
 
 
 def label_nodes(column: EncodedColumn, texts: list[str]) -> list[int]:
@@ -257,22 +266,46 @@ def label_nodes(column: EncodedColumn, texts: list[str]) -> list[int]:
     return nodes
 
 
-def _read_numbers(column: EncodedColumn, texts: list[str]) -> list[_Entry | None]:
+def _read_numbers(column: EncodedColumn, texts: list[str]) -> FloatArray:
+    """An entry for each text, its first number not a number where the text states none."""
     points = column.numbers
-    out: list[_Entry | None] = []
-    for raw in texts:
-        if raw.strip() == ROOT_LABEL:
-            out.append(_everything(column))
-            continue
+    lower, upper, known = _plain_ends(texts, column.decimal)
+    closed = np.ones((len(texts), 2), dtype=bool)
+    everything = np.zeros(len(texts), dtype=bool)
+    for at in np.flatnonzero(~known).tolist():
+        raw = texts[at]
         found = stated_number(raw, column.decimal)
-        if found is None:
-            out.append(None)
-            continue
-        low = int(np.searchsorted(points, found.lower, "left" if found.with_lower else "right"))
-        high = int(np.searchsorted(points, found.upper, "right" if found.with_upper else "left")) - 1
-        codes = (low, high) if low <= high else (NO_CODE, NO_CODE)
-        # Without an end, an interval ends where the values do.
-        lower = min(float(points[0]), found.upper) if np.isinf(found.lower) else found.lower
-        upper = max(float(points[-1]), found.lower) if np.isinf(found.upper) else found.upper
-        out.append((*codes, lower, upper))
-    return out
+        everything[at] = raw.strip() == ROOT_LABEL
+        if found is not None:
+            known[at] = True
+            lower[at], upper[at], closed[at] = found.lower, found.upper, (found.with_lower, found.with_upper)
+    low = np.where(
+        closed[:, 0], np.searchsorted(points, lower, "left"), np.searchsorted(points, lower, "right")
+    )
+    high = np.where(
+        closed[:, 1], np.searchsorted(points, upper, "right"), np.searchsorted(points, upper, "left")
+    )
+    high = high - 1
+    inside = low <= high
+    # Without an end, an interval ends where the values do.
+    ends = (
+        np.where(np.isinf(lower), np.minimum(points[0], upper), lower),
+        np.where(np.isinf(upper), np.maximum(points[-1], lower), upper),
+    )
+    out = np.stack([np.where(inside, low, NO_CODE), np.where(inside, high, NO_CODE), *ends], axis=1)
+    out[~known] = np.nan
+    out[everything] = _everything(column)
+    return np.asarray(out, dtype=np.float64)
+
+
+def _plain_ends(texts: list[str], decimal: str) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """The ends of texts written as velado writes them, `20` or `[20..29]`, and which of them are: read all at once."""
+    plain = r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?" if decimal == "." else "-?[0-9]{1,15}"
+    series = pl.Series(texts, dtype=pl.String)
+    alone = series.str.extract(f"^({plain})$")
+    ends = [
+        alone.fill_null(series.str.extract(shape)).cast(pl.Float64).to_numpy().astype(np.float64)
+        for shape in (rf"^\[({plain})\.\.{plain}\]$", rf"^\[{plain}\.\.({plain})\]$")
+    ]
+    # Not where an end is no number, nor where the ends stand the wrong way round.
+    return ends[0], ends[1], np.asarray(ends[0] <= ends[1])

@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
-from velado.data.encode import EncodedTable, encode, visible_codes
+from velado.data.encode import EncodedTable, VisibleTexts, encode
 from velado.data.partition import BoolArray, IntArray, Partition
 from velado.data.schema import Schema
 from velado.data.table import Table
@@ -206,7 +206,7 @@ def measure(
             unread = error.what
     table = release.table
     data = release.data if release.data.rows == table.rows else encode(table)
-    published = read_published(table, release.aligned, release.kept, data)
+    published = read_published(table, release.aligned, release.kept, data, seen=release.checked.seen)
     kept = release.recoded.kept
     labels = np.full(kept.size, -1, dtype=np.int32)
     labels[kept] = release.checked.partition.labels
@@ -438,7 +438,7 @@ def _scores(
 
 
 def _before(data: EncodedTable) -> Exposure:
-    classes = Partition.by_codes([c.codes for c in data.columns], [c.size for c in data.columns])
+    classes = data.classes
     people = None if data.row_people is None else reidentification_of_people(classes, data.row_people)
     return Exposure(reidentification(classes), people, uniqueness_of(data), class_sizes(classes.sizes))
 
@@ -451,12 +451,12 @@ def _after(
     population: IntArray | None,
 ) -> Exposure:
     classes = published.classes
-    codes, sizes = visible_codes(frame, names)
+    seen = published.seen or VisibleTexts.of(frame, names)
     by_person = None if people is None else reidentification_of_people(classes, people)
     return Exposure(
         reidentification(classes, population),
         by_person,
-        uniqueness(names, codes, sizes, people),
+        uniqueness(names, seen.codes, seen.sizes, people, seen.groups),
         class_sizes(classes.sizes),
     )
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from velado.data.encode import EncodedColumn, EncodedTable, encode, visible_groups
+from velado.data.encode import EncodedColumn, EncodedTable, VisibleTexts, encode
 from velado.data.partition import BoolArray, FloatArray, IntArray, Partition
 from velado.data.published_column import NO_CODE, PublishedColumn, read_texts
 from velado.data.schema import Schema
@@ -35,7 +35,8 @@ class PublishedTable:
 
     *true_rows* are the numbers of the original rows that the published rows came from, None when rows are
     missing and nobody said which. *agreeing* is the share of paired rows whose other columns are unchanged. *schema*
-    says how the original's cells are read, *sample* how its rows were drawn, if that is declared.
+    says how the original's cells are read, *sample* how its rows were drawn, if that is declared; *seen* is what the
+    quasi-identifiers show.
 
     >>> from velado.testing.examples import four_people
     >>> table = four_people()
@@ -50,6 +51,7 @@ class PublishedTable:
     agreeing: float | None = None
     schema: Schema | None = None
     sample: SampleDesign | None = None
+    seen: VisibleTexts | None = None
 
     def __repr__(self) -> str:
         return f"PublishedTable({self.rows} of {self.data.rows} rows, paired={self.true_rows is not None})"
@@ -165,6 +167,7 @@ def read_published(
     *,
     rows: IntArray | None = None,
     drawn: bool | None = False,
+    seen: VisibleTexts | None = None,
 ) -> PublishedTable:
     """What *frame* states about the rows of *table*, text by text.
 
@@ -173,7 +176,7 @@ def read_published(
     either the rows are paired when both tables have as many, and not otherwise; *drawn* says that the order was drawn
     and they are not, and None that nobody knows: then they are paired only if every row fits its place, that is every
     text is true of the original there, the other columns are the same, and the rows moved by one would not fit too.
-    *data* is the encoded original where the caller has it. O(rows) and one parse per distinct text.
+    *data* is the encoded original, *seen* what *frame* shows, where the caller has it. O(rows) and one parse per distinct text.
 
     >>> from velado.testing.examples import four_people
     >>> table = four_people()
@@ -182,7 +185,8 @@ def read_published(
     """
     data = encode(table) if data is None else data
     # What was published is read from its texts, whatever rounding the schema asks of a release.
-    data = replace(data, columns=tuple(column.unrounded for column in data.columns))
+    if any(column.rounding is not None for column in data.columns):
+        data = replace(data, columns=tuple(column.unrounded for column in data.columns))
     names = [column.name for column in data.columns]
     absent = [name for name in names if name not in frame.columns]
     if absent:
@@ -196,7 +200,11 @@ def read_published(
     else:
         true_rows = None if drawn and kept is None else _pairing(data.rows, frame.height, kept)
     missing = table.schema.missing_values
-    columns = tuple(read_texts(column, frame.get_column(column.name), missing) for column in data.columns)
+    seen = VisibleTexts.of(frame, names) if seen is None else seen
+    columns = tuple(
+        read_texts(column, frame.get_column(column.name), missing, seen=seen.columns[column.name])
+        for column in data.columns
+    )
     agreeing = None if true_rows is None else _agreeing(table, frame, names, true_rows)
     if true_rows is not None and drawn is None and rows is None and kept is None:
         moved = np.roll(true_rows, 1)
@@ -208,11 +216,12 @@ def read_published(
     return PublishedTable(
         data=data,
         columns=columns,
-        classes=visible_groups(frame, names),
+        classes=seen.groups,
         true_rows=true_rows,
         agreeing=agreeing,
         schema=table.schema,
         sample=sample_design(table),
+        seen=seen,
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from velado.data.encode import EncodedTable, visible_groups, wildcard_sizes
+from velado.data.encode import EncodedTable, VisibleTexts
 from velado.data.partition import (
     BoolArray,
     CodedValues,
@@ -156,7 +156,7 @@ class Reading:
 
 @dataclass(frozen=True, repr=False)
 class Checked:
-    """What was found on the published values: groups, counts, one verdict per guarantee, both readings.
+    """What was found on the published values: groups, counts, one verdict per guarantee, both readings, the texts seen.
 
     >>> check_published(pl.DataFrame({"age": ["20", "20", "*"]}), ["age"], [KAnonymity(2)]).holds
     False
@@ -166,6 +166,7 @@ class Checked:
     counts: GroupCounts
     verdicts: tuple[Verdict, ...]
     readings: tuple[Reading, ...]
+    seen: VisibleTexts
 
     @property
     def holds(self) -> bool:
@@ -196,17 +197,18 @@ def check_published(
     >>> found.counts.rows.tolist(), found.verdicts[0].achieved, [one.smallest for one in found.readings]
     ([1, 2], 1, [1, 3])
     """
-    partition = visible_groups(frame, quasi, weights)
+    seen = VisibleTexts.of(frame, quasi, weights)
+    partition = seen.groups
     population, unmatched = (None, 0) if matching is None else matching(partition)
     counts = GroupCounts.of(partition, people, sensitive, totals, shapes, population, unmatched)
     verdicts = tuple(guarantee.check(counts) for guarantee in guarantees)
     readings: tuple[Reading, ...] = ()
     if wildcards and partition.count:
         own = partition.sizes
-        wild = wildcard_sizes(frame, quasi, weights) if quasi else own
+        wild = seen.wildcard_sizes() if quasi else own
         of_rows = None if weights is None or not quasi else weights
         readings = (
             Reading("a blank is a value of its own", int(own.min()), float(own.sum() / partition.count)),
             Reading("a blank matches anything", int(wild.min()), float(np.average(wild, weights=of_rows))),
         )
-    return Checked(partition, counts, verdicts, readings)
+    return Checked(partition, counts, verdicts, readings, seen)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,7 @@ class Prepared:
     @cached_property
     def tuples(self) -> tuple[EncodedTable, Int32Array]:
         """The distinct tuples of quasi-identifiers with the rows behind each, and the tuple of each row."""
-        return compressed(replace(self.data, people=None, sensitive=None))
+        return compressed(self.data, values=False)
 
     @property
     def altered(self) -> tuple[str, ...]:

@@ -138,7 +138,7 @@ class RowLosses:
     names: tuple[str, ...]
     kept: npt.NDArray[np.bool_]
 
-    @property
+    @cached_property
     def by_row(self) -> npt.NDArray[np.float64]:
         """Mean loss of each row."""
         return np.asarray(self.losses.mean(axis=1), dtype=np.float64)

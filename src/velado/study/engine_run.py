@@ -9,7 +9,7 @@ killed; the release stands under its name only after the written bytes were coun
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,8 +24,11 @@ from velado.data.keys import OWNER_FILE, Key, owner_key
 from velado.data.schema import Schema
 from velado.data.staging import PRIVATE, PUBLIC, StagedFolder, file_digest, staged_folder
 from velado.data.table import Undeclared
-from velado.engines.duckdb_source import DuckDBSource, lake_files, open_files
-from velado.engines.row_source import ROWS, FileSink, RowSource
+from velado.engines.duckdb_files import PARQUET
+from velado.engines.duckdb_source import lake_files, open_files
+from velado.engines.postgres_source import new_table, open_table
+from velado.engines.postgres_source import within as table_within
+from velado.engines.row_source import ROWS, FileSink, Recoding, RowSource
 from velado.engines.spark_files import SparkFiles, open_spark_files
 from velado.errors import OutputError, ParameterError
 from velado.release import DEFAULT_METHOD
@@ -123,12 +126,6 @@ STEPS = (
 )
 
 
-_OPENERS: dict[str, Callable[..., DuckDBSource | SparkFiles]] = {
-    "duckdb": open_files,
-    "spark": open_spark_files,
-}
-
-
 def publish_files(
     place: str | Path,
     schema: Schema | str | Path,
@@ -161,26 +158,126 @@ def publish_files(
     >>> small_lake().release.plan.rows
     8
     """
-    schema_file = None if isinstance(schema, Schema) else Path(schema)
-    meaning = schema if isinstance(schema, Schema) else read_schema(schema)
     paths = lake_files(place)
-    kept: Format = format or ("parquet" if paths[0].suffix.lower() in (".parquet", ".pq") else "csv")
     given = {
-        "schema": meaning,
+        "schema": schema,
         "method": method,
         "guarantees": guarantees,
         "seed": seed,
         "k": k,
         "suppression": suppression,
         "per": per,
-        "format": kept,
+        "format": format or ("parquet" if paths[0].suffix.lower() in PARQUET else "csv"),
         "formulas": formulas,
         "language": language,
         "undeclared": undeclared,
         "reports": reports,
     }
+    recipe = _recipe(given)
+    owner = owner_key(key)
+    clock = StepClock(progress, STEPS)
+    file = f"table.{recipe.format}"
+    with staged_folder(Path(out), force, [*paths, *_files(schema, key)]) as staged:
+        opened = open_spark_files if engine == "spark" else open_files
+        source = opened(paths, recipe.schema, staged.scratch, memory=memory)
+
+        def write(recoding: Recoding) -> RowSource:
+            path = staged.file(f"{PUBLIC}/{file}")
+            source.write(recoding, FileSink(path, recipe.format))
+            source.unchanged()
+            meaning = replace(recipe.schema, encoding="utf-8")
+            return opened(path, meaning, staged.scratch, memory=memory)
+
+        def known(written: RowSource) -> OutputFacts:
+            digest = file_digest(staged.file(f"{PUBLIC}/{file}"))
+            written.close()
+            return OutputFacts(file=file, sha256=digest)
+
+        try:
+            facts, page = _release(recipe, source, owner, staged, clock, (write, known))
+        finally:
+            source.close()
+    progress(1.0, say("done"))
+    return EnginePublished(facts=facts, page=page, folder=Path(out).absolute())
+
+
+def publish_table(
+    url: str,
+    table: str,
+    schema: Schema | str | Path,
+    method: Method | type[Method] | str = DEFAULT_METHOD,
+    guarantees: Guarantees = (),
+    *,
+    to_table: str,
+    to: str | None = None,
+    out: str | Path,
+    k: int | None = None,
+    suppression: float = 0.0,
+    seed: int = 0,
+    per: Per | None = None,
+    undeclared: Undeclared = "refuse",
+    force: bool = False,
+    language: Language = "en",
+    reports: Sequence[Report] = ("html",),
+    key: Key | str | Path | None = None,
+    progress: Progress = silent,
+) -> EnginePublished:
+    """The release of *table* on the PostgreSQL server of *url* stands in *to_table* on that of *to*, or an error is raised.
+
+    Without *to* both are on one server. The table is made in one transaction, which ends only after its rows were counted and
+    every promise held; manifest, pages, recipe and key stand in folder *out*. What an address leaves out comes from
+    the environment or a service file, and neither the address nor what it holds is ever written or shown.
+
+    >>> publish_table("postgresql://127.0.0.1:1/x", "stays", Schema({}), to_table="k5", out="o")
+    Traceback (most recent call last):
+    velado.errors.EngineError: The PostgreSQL server could not be reached. The address, name or password is wrong, or the server is not running. Check the URL and try again; it is not repeated here because it may hold a password.
+    """
+    given = {
+        "schema": schema,
+        "method": method,
+        "guarantees": guarantees,
+        "seed": seed,
+        "k": k,
+        "suppression": suppression,
+        "per": per,
+        "language": language,
+        "undeclared": undeclared,
+        "reports": reports,
+    }
+    recipe = _recipe(given)
+    clock = StepClock(progress, STEPS)
+    source = open_table(url, table)
+    try:
+        with (
+            staged_folder(Path(out), force, _files(schema, key)) as staged,
+            new_table(to or url, to_table, force) as sink,
+        ):
+
+            def write(recoding: Recoding) -> RowSource:
+                source.write(recoding, sink)
+                return table_within(sink.connection, to_table)
+
+            def known(written: RowSource) -> OutputFacts:
+                return OutputFacts(file=to_table, sha256=written.fingerprint().hex())
+
+            facts, page = _release(recipe, source, owner_key(key), staged, clock, (write, known))
+    finally:
+        source.close()
+    progress(1.0, say("done"))
+    return EnginePublished(facts=facts, page=page, folder=Path(out).absolute())
+
+
+def _files(schema: Schema | str | Path, key: Key | str | Path | None) -> list[Path]:
+    return [Path(given) for given in (schema, key) if isinstance(given, str | Path)]
+
+
+def _recipe(given: Mapping[str, object]) -> Recipe:
+    """The settings of a run, checked as those in memory are; what no engine can do is refused."""
+    schema = given["schema"]
+    if isinstance(schema, str | Path):
+        given = {**given, "schema": read_schema(schema)}
     recipe = made(Recipe, given, Where("python"))
-    if k is None:
+    if recipe.k is None:
         recipe = replace(recipe, k=default_k(recipe.method.promise, recipe.guarantees))
     if recipe.formulas == "escape":
         raise ParameterError(
@@ -188,39 +285,17 @@ def publish_files(
             "They would be published as they are.",
             "Use --formulas keep (they are counted) or refuse, or --engine memory.",
         )
-    reads = [
-        *paths,
-        *([schema_file] if schema_file else []),
-        *([Path(key)] if isinstance(key, str | Path) else []),
-    ]
-    owner = owner_key(key)
-    clock = StepClock(progress, STEPS)
-    with staged_folder(Path(out), force, reads) as staged:
-        opened = _OPENERS[engine]
-        source = opened(paths, recipe.schema, staged.scratch, memory=memory)
-        try:
-            facts, page = _write(
-                recipe,
-                source,
-                owner,
-                staged,
-                clock,
-                lambda path, of: opened(path, of, staged.scratch, memory=memory),
-            )
-        finally:
-            source.close()
-    progress(1.0, say("done"))
-    return EnginePublished(facts=facts, page=page, folder=Path(out).absolute())
+    return recipe
 
 
-def _write(
-    recipe: Recipe,
-    source: DuckDBSource | SparkFiles,
-    key: Key,
-    staged: StagedFolder,
-    clock: StepClock,
-    reopened: Callable[[Path, Schema], DuckDBSource | SparkFiles],
+_Writing = tuple[Callable[[Recoding], RowSource], Callable[[RowSource], OutputFacts]]
+"""How a recoded table is written and opened again, and what it is known by there, once it was counted."""
+
+
+def _release(
+    recipe: Recipe, source: RowSource, key: Key, staged: StagedFolder, clock: StepClock, writing: _Writing
 ) -> tuple[EngineFacts, Page]:
+    write, known = writing
     with clock.step() as progress:
         goal = goal_of(
             recipe.schema, recipe.per, recipe.method, recipe.k, recipe.guarantees, recipe.suppression
@@ -245,18 +320,12 @@ def _write(
             seed=recipe.seed,
             progress=progress,
         )
-    file = f"table.{recipe.format}"
-    path = staged.file(f"{PUBLIC}/{file}")
     with clock.step():
-        source.write(plan.recoding(key, content), FileSink(path, recipe.format))
-        source.unchanged()
+        written = write(plan.recoding(key, content))
     with clock.step():
-        written = reopened(path, replace(recipe.schema, encoding="utf-8"))
-        try:
-            release = check_written(plan, written)
-            cells = written.formulas() if isinstance(written, SparkFiles) else count_formula_cells(written)
-        finally:
-            written.close()
+        release = check_written(plan, written)
+        cells = written.formulas() if isinstance(written, SparkFiles) else count_formula_cells(written)
+        output = replace(known(written), formulas=cells)
     if cells and recipe.formulas == "refuse":
         raise OutputError(
             say_n(
@@ -278,7 +347,7 @@ def _write(
                 rows=source.rows,
                 columns=tuple(source.types.names),
             ),
-            output=OutputFacts(file=file, sha256=file_digest(path), formulas=cells),
+            output=output,
             steps=tuple(clock.done),
         )
         recipe = replace(

@@ -53,6 +53,44 @@ class EngineFlags:
             help="What DuckDB or Spark may hold in memory before it spills to disk, e.g. 3GB.",
         ),
     ] = None
+    table: Annotated[
+        str | None, option("--table NAME", help="The table of a postgresql:// source; SCHEMA.NAME too.")
+    ] = None
+    to: Annotated[
+        str | None,
+        option(
+            "--to URL", help="The PostgreSQL server that gets the published table; default: the source's."
+        ),
+    ] = None
+    to_table: Annotated[
+        str | None, option("--to-table NAME", help="The published table's name on that server.")
+    ] = None
+
+    def serves(self, source: str) -> bool:
+        """Whether *source* is a table on a PostgreSQL server; its names are then complete, or an error says what lacks.
+
+        >>> EngineFlags().serves("people.csv"), EngineFlags(table="a", to_table="b").serves("postgresql:///x")
+        (False, True)
+        """
+        on_server = source.startswith(("postgresql://", "postgres://"))
+        given = {"--table": self.table, "--to": self.to, "--to-table": self.to_table}
+        if not on_server:
+            for flag, value in given.items():
+                if value is not None:
+                    raise ParameterError(
+                        say("{flag} was given, but the source is no postgresql:// address.", flag=flag),
+                        "It names a table of a server.",
+                        say("Leave {flag} out, or give the server's address as the source.", flag=flag),
+                    )
+            return False
+        for flag in ("--table", "--to-table"):
+            if given[flag] is None:
+                raise ParameterError(
+                    say("A postgresql:// source needs {flag}.", flag=flag),
+                    "Which table is read and which one is written must be said.",
+                    "Add --table SOURCE_TABLE --to-table NEW_TABLE.",
+                )
+        return True
 
     def scans(self, source: str) -> bool:
         """Whether the rows of *source* stay where they are, and DuckDB or Spark counts them.

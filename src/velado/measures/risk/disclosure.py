@@ -9,7 +9,6 @@ from math import comb
 import polars as pl
 
 from velado.data.normal import value_codes
-from velado.data.partition import Partition
 from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.errors import ParameterError
@@ -121,10 +120,7 @@ def disclosure(
             ),
         )
     if fraction is not None:
-        classes = Partition.by_codes(
-            [part.codes for part in data.columns], [part.size for part in data.columns]
-        )
-        whole = population_uniqueness(classes.sizes, fraction)
+        whole = population_uniqueness(data.classes.sizes, fraction)
         part_of = fraction * published.rows / data.rows if published.rows else fraction
         estimates = (whole, population_uniqueness(published.classes.sizes, part_of))
     sample, wildcard = sample_risks(published), None

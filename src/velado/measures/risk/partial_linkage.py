@@ -10,7 +10,7 @@ from typing import Unpack
 
 import numpy as np
 
-from velado.data.partition import IntArray, group_by_codes
+from velado.data.partition import IntArray, Partition, group_sizes
 from velado.errors import ParameterError
 from velado.measures.recoded_columns import PublishedTable
 from velado.measures.risk.record_linkage import LinkageResult, LinkageRules, ReleasedColumn, record_linkage
@@ -149,8 +149,9 @@ def partial_knowledge(published: PublishedTable, largest: int | None = None) -> 
     largest = min(columns, LARGEST_SUBSET) if largest is None else largest
     key_sets(columns, largest)
     names = [column.name for column in data.columns]
-    before = _Distinct.of([c.codes for c in data.columns], [c.size for c in data.columns])
-    after = _Distinct.of([c.codes for c in published.columns], [c.low.size for c in published.columns])
+    before = _Distinct.of(data.classes, [c.codes for c in data.columns], [c.size for c in data.columns])
+    shown = [c.codes for c in published.columns], [c.low.size for c in published.columns]
+    after = _Distinct.of(Partition.by_codes(*shown), *shown)
     found = [
         KnownSubset(tuple(names[at] for at in chosen), before.crowd(chosen), after.crowd(chosen))
         for size in range(1, largest + 1)
@@ -198,24 +199,26 @@ class _Distinct:
 
     codes: list[IntArray]
     sizes: list[int]
-    held: IntArray
+    held: IntArray | None
     rows: int
 
     @classmethod
-    def of(cls, codes: Sequence[IntArray], sizes: Sequence[int]) -> _Distinct:
-        labels, count = group_by_codes(codes, sizes)
-        example = np.empty(count, dtype=np.int64)
-        example[labels] = np.arange(labels.size)
-        held = np.bincount(labels, minlength=count)
-        return cls([column[example] for column in codes], list(sizes), held, int(labels.size))
+    def of(cls, classes: Partition, codes: Sequence[IntArray], sizes: Sequence[int]) -> _Distinct:
+        if (
+            2 * classes.count > classes.rows
+        ):  # nearly every row is its own: the rows are as good, and count one each
+            return cls(list(codes), list(sizes), None, classes.rows)
+        example = np.empty(classes.count, dtype=np.int64)
+        example[classes.labels] = np.arange(classes.rows)
+        return cls([column[example] for column in codes], list(sizes), classes.sizes, classes.rows)
 
     def crowd(self, chosen: Sequence[int]) -> Crowd:
-        labels, count = group_by_codes([self.codes[at] for at in chosen], [self.sizes[at] for at in chosen])
         if not self.rows:
             return Crowd(0, 0.0, 0, 0.0)
-        sizes = np.bincount(labels, weights=self.held, minlength=count)
+        columns = [self.codes[at] for at in chosen], [self.sizes[at] for at in chosen]
+        sizes = group_sizes(*columns, self.held)
         unique = int((sizes == 1).sum())
-        return Crowd(unique, unique / self.rows, int(sizes.min()), count / self.rows)
+        return Crowd(unique, unique / self.rows, int(sizes.min()), int(sizes.size) / self.rows)
 
 
 def _exposure(part: KnownSubset) -> tuple[float, ...]:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from velado.data.encode import EncodedTable, visible_groups
-from velado.data.partition import FloatArray, IntArray, Partition, ValueCounts
+from velado.data.partition import FloatArray, IntArray, Partition, ValueCounts, group_sizes
 from velado.errors import ParameterError
 from velado.measures.declared import Measure
 from velado.text import say
@@ -149,27 +149,34 @@ def uniqueness_of(data: EncodedTable) -> UniqueShares:
     """
     names = [column.name for column in data.columns]
     codes = [column.codes for column in data.columns]
-    return uniqueness(names, codes, [column.size for column in data.columns], data.row_people)
+    return uniqueness(names, codes, [column.size for column in data.columns], data.row_people, data.classes)
 
 
 def uniqueness(
-    names: Sequence[str], codes: Sequence[IntArray], sizes: Sequence[int], people: IntArray | None = None
+    names: Sequence[str],
+    codes: Sequence[IntArray],
+    sizes: Sequence[int],
+    people: IntArray | None = None,
+    whole: Partition | None = None,
 ) -> UniqueShares:
     """Counts rows in classes of one row, and people in some class with nobody else, on all columns and on each.
 
     *codes* are per column and row, 0..size-1. A person with several rows is unique when any of the rows
-    shows a combination that only that person has. Rows without a person count as one person.
+    shows a combination that only that person has. Rows without a person count as one person. *whole* are the classes of
+    all columns, where the caller has them.
     O(rows log rows) in the number of columns.
 
     >>> uniqueness(["age"], [np.array([0, 1, 1])], [2]).unique_rows
     1
     """
-    whole = Partition.by_codes(codes, sizes)
-    alone = [Partition.by_codes([column], [size]) for column, size in zip(codes, sizes, strict=True)]
-    by_column = {name: _unique_rows(part) for name, part in zip(names, alone, strict=True)}
+    whole = Partition.by_codes(codes, sizes) if whole is None else whole
+    columns = list(zip(names, codes, sizes, strict=True))
+    by_column = {name: int((group_sizes([one], [size]) == 1).sum()) for name, one, size in columns}
     if people is None:
         return UniqueShares(whole.rows, _unique_rows(whole), by_column)
-    people_by_column = {name: _unique_people(part, people) for name, part in zip(names, alone, strict=True)}
+    people_by_column = {
+        name: _unique_people(Partition.by_codes([one], [size]), people) for name, one, size in columns
+    }
     return UniqueShares(
         whole.rows,
         _unique_rows(whole),

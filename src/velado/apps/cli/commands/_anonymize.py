@@ -91,44 +91,72 @@ def anonymize(
     written and shown, and nothing is published until you have read it.
     """
     reports = flags.several_of(report, flags.REPORTS, "--report")
-    folder.refuse(None if is_lake(file) else Path(file), schema, promises.population)
-    if schema is None and (engine.scans(file) or is_lake(file)):
+    served = engine.serves(file)
+    elsewhere = served or engine.scans(file)
+    folder.refuse(None if served or is_lake(file) else Path(file), schema, promises.population)
+    if schema is None and (elsewhere or is_lake(file)):
         raise _no_schema()
     if schema is None and not accept_inferred:
         propose(Path(file), reading)
-    if schema is not None and engine.scans(file):
+    if schema is not None and elsewhere:
         engine.refuse(
             [
                 ("--keep-order", keep_order),
                 ("--population", promises.population is not None),
                 ("--bound tight", bound == "tight"),
                 ("--sheet", reading.sheet is not None),
+                ("--format", served and format is not None),
+                ("--formulas", served and formulas != "keep"),
+                ("--engine memory", served and engine.engine == "memory"),
             ]
         )
         with show.waiting() as progress:
-            from velado.study.engine_run import publish_files
+            from velado.study.engine_run import publish_files, publish_table
 
             meaning = _meaning(schema, reading, round_intervals)
-            done = publish_files(
-                file,
-                meaning,
-                _method(method)(**ctx.meta.get(META, {})),
-                promises.guarantees(by_person(per, meaning)),
-                k=k,
-                out=folder.output,
-                suppression=suppression,
-                seed=seed,
-                per=per,
-                undeclared=undeclared,
-                format=format,
-                formulas=formulas,
-                force=folder.force,
-                language=language(),
-                reports=reports,
-                key=folder.key,
-                engine=engine.reader,
-                memory=engine.memory,
-                progress=progress,
+            done = (
+                publish_table(
+                    file,
+                    engine.table or "",
+                    meaning,
+                    _method(method)(**ctx.meta.get(META, {})),
+                    promises.guarantees(by_person(per, meaning)),
+                    to=engine.to,
+                    to_table=engine.to_table or "",
+                    out=folder.output,
+                    k=k,
+                    suppression=suppression,
+                    seed=seed,
+                    per=per,
+                    undeclared=undeclared,
+                    force=folder.force,
+                    language=language(),
+                    reports=reports,
+                    key=folder.key,
+                    progress=progress,
+                )
+                if served
+                else publish_files(
+                    file,
+                    meaning,
+                    _method(method)(**ctx.meta.get(META, {})),
+                    promises.guarantees(by_person(per, meaning)),
+                    k=k,
+                    out=folder.output,
+                    suppression=suppression,
+                    seed=seed,
+                    per=per,
+                    undeclared=undeclared,
+                    format=format,
+                    formulas=formulas,
+                    force=folder.force,
+                    language=language(),
+                    reports=reports,
+                    key=folder.key,
+                    engine=engine.reader,
+                    memory=engine.memory,
+                    progress=progress,
+                )
             )
         show.result(lambda: _engine_document(done), _engine_lines(done))
         return
