@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeGuard, TypeVar
 
@@ -35,7 +35,7 @@ class SparkSource:
     """A table that Spark holds. Make one with `of_spark`, or `spark_files.open_spark_files`.
 
     *cells* is a Spark data frame whose columns are f0, f1, ...; *types* has their true names. *files* are those it was read
-    from, where somebody knows them.
+    from, where somebody knows them; *told* what was counted already.
 
     >>> SparkSource("stays", None, pa.schema([("age", pa.int32())]), 3)
     SparkSource('stays', 3 rows, 1 columns)
@@ -49,6 +49,7 @@ class SparkSource:
     stamps: tuple[Stamp | None, ...] = ()
     separator: str = ","
     engine: str = "Spark"
+    told: dict[tuple[str, ...], pa.Table] = field(default_factory=dict, compare=False)
 
     def __repr__(self) -> str:
         return f"SparkSource({self.name!r}, {self.rows:,} rows, {len(self.types)} columns)"
@@ -65,7 +66,7 @@ class SparkSource:
                 kept = kept.where(~cell.isin(list(blanks)))
             elif pa.types.is_floating(type_) and any(text.lower() == "nan" for text in blanks):
                 kept = kept.where(~F.isnan(cell))
-        return replace(self, cells=kept, rows=tried(self.name, kept.count))
+        return replace(self.of(kept), rows=tried(self.name, kept.count))
 
     def sample(self, most: int, whole: str | None = None) -> pa.Table:
         """All rows where there are at most *most*, else about so many, the same each time.
@@ -138,9 +139,14 @@ class SparkSource:
         """The distinct combinations of cells of *columns*, as they stand, and their `rows`."""
         from pyspark.sql import functions as F
 
+        if tuple(columns) in self.told:
+            return self.told[tuple(columns)]
         cells = [self._cell(name) for name in columns]
         found = self._arrow(self.cells.groupBy(*cells).agg(F.count(F.lit(1)).alias(ROWS)))
-        return self._named(found, columns, pa.field(ROWS, pa.int64()))
+        named = self._named(found, columns, pa.field(ROWS, pa.int64()))
+        if named.num_rows <= _BROADCAST:
+            self.told[tuple(columns)] = named
+        return named
 
     def recoded(self, recoding: Recoding) -> Any:
         """The published rows as a Spark data frame, in an order made of what is published and the owner's number.
@@ -151,21 +157,19 @@ class SparkSource:
 
         joined, codes = self._coded(recoding.keys.codings)
         texts = {name: f"t{at}" for at, name in enumerate(recoding.labels)}
-        as_they_came = [self._cell(name) for name in recoding.columns if name not in texts]
-        keyed = joined.select(*as_they_came, *_keys(recoding.keys, codes))
-        mapped = keyed.join(self._sent(recoding.mapping), recoding.keys.names)
-        if texts:
-            mapped = mapped.join(self._sent(recoding.texts), "grp")
-        shown = [texts.get(name) or self._cell(name) for name in recoding.columns]
-        named = [f"p{at}" for at in range(len(shown))]
-        rows = mapped.select(*[F.col(cell).alias(name) for cell, name in zip(shown, named, strict=True)])
+        own = [self._cell(name) for name in recoding.columns if name not in texts]
+        keyed = joined.select(*own, *_keys(recoding.keys, codes))
+        grouped = keyed.join(self._sent(recoding.mapping), recoding.keys.names).select("grp", *own)
         parts = max(1, -(-self.rows // _PART_ROWS))
-        drawn = rows.withColumn("drawn", _hash([F.lit(_signed(recoding.order)), *map(F.col, named)]))
+        drawn = grouped.withColumn("drawn", _hash([F.lit(_signed(recoding.order)), "grp", *own]))
         spread = F.shiftright(F.shiftrightunsigned("drawn", 64 - _BITS) * F.lit(parts), _BITS).cast("int")
         ordered = drawn.repartitionById(parts, spread).sortWithinPartitions(
-            F.shiftrightunsigned("drawn", 1), *named
+            F.shiftrightunsigned("drawn", 1), "grp", *own
         )
-        return ordered.select(*named).toDF(*recoding.columns)
+        if texts:  # last, so that a group's number travels and not its texts; a broadcast join leaves the order alone
+            ordered = ordered.join(F.broadcast(self._sent(recoding.texts)), "grp")
+        shown = [texts.get(name) or self._cell(name) for name in recoding.columns]
+        return ordered.select(*shown).toDF(*recoding.columns)
 
     def write(self, recoding: Recoding, sink: Sink) -> int:
         """An error: what Spark publishes of a frame is a frame, `recoded`, which its owner writes wherever Spark can."""
@@ -208,7 +212,7 @@ class SparkSource:
 
     def of(self, cells: Any) -> Self:
         """The same table with other rows of it, whose number nobody asks for."""
-        return replace(self, cells=cells)
+        return replace(self, cells=cells, told={})
 
     def _cell(self, name: str) -> str:
         return f"f{self.types.get_field_index(name)}"
@@ -330,13 +334,13 @@ def of_spark(frame: Any, *, name: str = "pyspark") -> SparkSource:
     _refuse_unsteady(frame)
     cells = frame.toDF(*[f"f{at}" for at in range(len(names))])
     plain = []
-    for field in cells.schema.fields:
-        cell = F.col(field.name)
-        if isinstance(field.dataType, NullType):
-            cell = cell.cast("string").alias(field.name)
-        elif isinstance(field.dataType, StringType) and field.dataType != StringType():
+    for own in cells.schema.owns:
+        cell = F.col(own.name)
+        if isinstance(own.dataType, NullType):
+            cell = cell.cast("string").alias(own.name)
+        elif isinstance(own.dataType, StringType) and own.dataType != StringType():
             # By some collations two different texts are equal; to a reader of the table they are not.
-            cell = F.collate(cell, "UTF8_BINARY").alias(field.name)
+            cell = F.collate(cell, "UTF8_BINARY").alias(own.name)
         plain.append(cell)
     cells = cells.select(*plain)
     shown = tried(name, cells.limit(0).toArrow).schema

@@ -409,7 +409,7 @@ class SourceRelease:
 
     def __repr__(self) -> str:
         state = "; ".join(verdict.sentence() for verdict in self.verdicts) or "no guarantee, measured only"
-        return f"SourceRelease({self.plan.rows:,} rows by {self.plan.method.name}; {state})"
+        return f"{type(self).__name__}({self.plan.rows:,} rows by {self.plan.method.name}; {state})"
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
