@@ -334,7 +334,7 @@ def of_spark(frame: Any, *, name: str = "pyspark") -> SparkSource:
     _refuse_unsteady(frame)
     cells = frame.toDF(*[f"f{at}" for at in range(len(names))])
     plain = []
-    for own in cells.schema.owns:
+    for own in cells.schema.fields:
         cell = F.col(own.name)
         if isinstance(own.dataType, NullType):
             cell = cell.cast("string").alias(own.name)
