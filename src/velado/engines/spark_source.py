@@ -163,11 +163,10 @@ class SparkSource:
         parts = max(1, -(-self.rows // _PART_ROWS))
         drawn = grouped.withColumn("drawn", _hash([F.lit(_signed(recoding.order)), "grp", *own]))
         spread = F.shiftright(F.shiftrightunsigned("drawn", 64 - _BITS) * F.lit(parts), _BITS).cast("int")
-        ordered = drawn.repartitionById(parts, spread).sortWithinPartitions(
-            F.shiftrightunsigned("drawn", 1), "grp", *own
-        )
-        if texts:  # last, so that a group's number travels and not its texts; a broadcast join leaves the order alone
-            ordered = ordered.join(F.broadcast(self._sent(recoding.texts)), "grp")
+        placed = drawn.repartitionById(parts, spread)
+        if texts:  # after the exchange, so that a group's number travels and not its texts; before the sort, which a join may undo
+            placed = placed.join(F.broadcast(self._sent(recoding.texts)), "grp")
+        ordered = placed.sortWithinPartitions(F.shiftrightunsigned("drawn", 1), "grp", *own)
         shown = [texts.get(name) or self._cell(name) for name in recoding.columns]
         return ordered.select(*shown).toDF(*recoding.columns)
 

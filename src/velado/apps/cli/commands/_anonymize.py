@@ -108,6 +108,7 @@ def anonymize(
                 ("--format", served and format is not None),
                 ("--formulas", served and formulas != "keep"),
                 ("--engine memory", served and engine.engine == "memory"),
+                ("--engine spark", served and engine.engine == "spark"),
             ]
         )
         with show.waiting() as progress:
