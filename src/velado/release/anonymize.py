@@ -142,6 +142,7 @@ def carry_out(
 ) -> Release:
     """A release of a prepared table by *method*: nothing is read, judged or encoded again.
 
+    >>> from velado.release.guarantees import KAnonymity
     >>> from velado.testing.examples import table
     >>> made = carry_out(prepare(table(age=[20, 21])), method_from("mondrian"), Goal((KAnonymity(2),)))
     >>> made.aligned["age"].to_list()
