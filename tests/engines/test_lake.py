@@ -14,7 +14,6 @@ import pytest
 from tests.engines.same_table import KEY
 
 from velado.data.schema import Schema
-from velado.engines import duckdb_source
 from velado.engines.duckdb_source import DuckDBSource, lake_files, open_files
 from velado.engines.row_source import FileSink
 from velado.errors import (
@@ -299,7 +298,6 @@ def test_text_files_are_read_as_text_with_their_decimal_commas(tmp_path: Path) -
     out = release(lake, tmp_path, meaning)
     head = (out / "release" / "table.csv").read_text(encoding="utf-8").splitlines()
     assert head[0] == "age;weight;ill" and len(head) == 201 and head[1].endswith(";ã")
-    assert duckdb_source.DEFAULT_MEMORY == "1GB"
 
 
 def test_a_missing_column_is_the_schema_s_matter(lake: Path, tmp_path: Path) -> None:

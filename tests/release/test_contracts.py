@@ -174,7 +174,9 @@ def test_every_pair_of_method_and_population_guarantee_holds(method, guarantee, 
         )
     except GuaranteeNotMet:
         data = encode(table, Table.of(population, table.schema.with_columns(table.schema.quasi)))
-        assert not guarantee.check(data.group_counts(Partition.of(np.zeros(table.rows, dtype=np.int64)))).holds
+        assert not guarantee.check(
+            data.group_counts(Partition.of(np.zeros(table.rows, dtype=np.int64)))
+        ).holds
         return
     assert release.goal.k == k
     contracts.check_population(release, population)

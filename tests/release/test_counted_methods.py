@@ -101,6 +101,13 @@ def test_more_rows_than_are_taken_refuse_methods_that_need_them_and_name_others(
     assert on_entries(MDAV(), tuples, goal, seeded(0, "x"), silent)[0].kept.size == 5
 
 
+@pytest.mark.parametrize("method", [m for m in OTHERS if m.takes == "rows"], ids=lambda m: m.name)
+def test_a_method_that_needs_rows_never_takes_entries_for_rows(method):
+    tuples, _ = compressed(encoded(age=[20, 30, 20, 30, 40]))
+    with pytest.raises(ValueError, match="expand"):
+        method.anonymize(tuples, Goal((KAnonymity(2),)), seeded(0, "x"), silent)
+
+
 def test_relaxed_cuts_are_refused_where_equal_rows_are_counted_together():
     tuples, _ = compressed(encoded(age=[20, 30, 20, 30, 40]))
     with pytest.raises(ParameterError, match="Relaxed cuts cannot be made"):

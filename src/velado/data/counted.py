@@ -66,6 +66,18 @@ def listed(
     }
 
 
+def refuse_counted(data: EncodedTable) -> None:
+    """Nothing, where the entries of *data* are rows; else a ValueError: whoever runs the method has to expand them.
+
+    >>> from velado.testing.examples import encoded
+    >>> refuse_counted(encoded(age=[31, 35, 31]))
+    """
+    if data.counts is not None:
+        raise ValueError(
+            "this method needs rows, and the entries of the table stand for several: expand them"
+        )
+
+
 def expanded(data: EncodedTable, most: int = MOST_EXPANDED) -> tuple[EncodedTable, Int64Array]:
     """A row for each row behind the entries of *data*, entry after entry, and the entry of each; or a ParameterError.
 

@@ -10,19 +10,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
 
 from velado.data.schema import Schema
 from velado.engines.duckdb_files import CSV, PARQUET, Stamp, connect, need, quoted, scan_files, stamp, threads
-from velado.engines.row_source import CODE, ROWS, Coding, FileSink, Recoding, Sink, TupleKeys
+from velado.engines.row_source import (
+    ROWS,
+    Coding,
+    FileSink,
+    Recoding,
+    Sink,
+    TupleKeys,
+    coded_cells,
+    coding_list,
+    tuple_statement,
+)
 from velado.errors import EngineError, OutputError, ParameterError, TableError
 from velado.text import say, say_n
 
 T = TypeVar("T")
 
-DEFAULT_MEMORY = "1GB"
+DEFAULT_MEMORY = "600MB"
 """What DuckDB may hold in memory where nobody says; the rest spills to disk."""
 _ROW_GROUP = 122_880
 _WHOLE_HASH = 1 << 64
@@ -144,21 +153,9 @@ class DuckDBSource:
 
     def tuples(self, keys: TupleKeys, beside: Coding | None = None) -> pa.Table:
         """The distinct tuples of codes as keys, with the `code` of another column *beside* them, and their `rows`."""
-        codings = [*keys.codings, *([] if beside is None else [beside])]
-        codes, joins = self._coded(codings)
-        made = [
-            f"{key} AS {name}"
-            for key, name in zip(keys.expressions(codes[: len(keys.codings)]), keys.names, strict=True)
-        ]
-        names = list(keys.names)
-        if beside is not None:
-            made.append(f"{codes[-1]} AS {CODE}")
-            names.append(CODE)
-        there = " AND ".join(f"{name} IS NOT NULL" for name in names)
-        return self._arrow(
-            f"SELECT {', '.join(names)}, count(*) AS {ROWS} FROM "
-            f"(SELECT {', '.join(made)} FROM {{rows}}{joins}) WHERE {there} GROUP BY {', '.join(names)}"
-        )
+        codes, joins = self._coded([*keys.codings, *([] if beside is None else [beside])])
+        _, sql = tuple_statement(keys, codes, joins)
+        return self._arrow(sql)
 
     def counts(self, columns: Sequence[str]) -> pa.Table:
         """The distinct combinations of cells of *columns*, as they stand, and their `rows`."""
@@ -245,21 +242,9 @@ class DuckDBSource:
         return sql.replace("{rows}", rows)
 
     def _coded(self, codings: Sequence[Coding]) -> tuple[list[str], str]:
-        """The SQL of each coding's code, NULL where a row has none, and the joins that it needs."""
-        codes, joins = [], ""
         for at, coding in enumerate(codings):
-            known = coding.codes >= 0
-            listed = pa.table(
-                {"v": coding.values.filter(pa.array(known)), "c": coding.codes[known].astype(np.int32)}
-            )
-            self._hold(f"coding{at}", listed)
-            cell = self._cell(coding.column)
-            joins += f" LEFT JOIN coding{at} AS d{at} ON {cell} = d{at}.v"
-            code = f"d{at}.c"
-            if coding.blank >= 0:
-                code = f"CASE WHEN {cell} IS NULL THEN {coding.blank} ELSE {code} END"
-            codes.append(code)
-        return codes, joins
+            self._hold(f"coding{at}", coding_list(coding))
+        return coded_cells(codings, [self._cell(coding.column) for coding in codings])
 
     def _hold(self, name: str, table: pa.Table) -> None:
         # Kept in DuckDB's own format: an Arrow table would be read anew by every thread.
@@ -345,14 +330,14 @@ def open_files(
     connection.execute("SET disabled_optimizers = 'statistics_propagation'")
     name = paths[0].name if len(paths) == 1 else say_n("{n:,} file", "{n:,} files", len(paths))
     source = DuckDBSource(
-        name,
-        connection,
-        found.relation,
-        pa.schema([(f"f{at}", pa.string()) for at in range(len(found.names))]),
-        0,
-        tuple(paths),
-        stamps,
-        found.separator,
+        name=name,
+        connection=connection,
+        relation=found.relation,
+        types=pa.schema([(f"f{at}", pa.string()) for at in range(len(found.names))]),
+        rows=0,
+        files=tuple(paths),
+        stamps=stamps,
+        separator=found.separator,
         placed=found.placed,
     )
     try:

@@ -13,21 +13,31 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from velado.engines.duckdb_files import need
-from velado.engines.row_source import CODE, ROWS, Coding, Recoding, Sink, TableSink, TupleKeys
+from velado.engines.row_source import (
+    ROWS,
+    Coding,
+    Recoding,
+    Sink,
+    TableSink,
+    TupleKeys,
+    coded_cells,
+    coding_list,
+    tuple_statement,
+)
 from velado.errors import EngineError, OutputError, ParameterError, TableError
 from velado.text import say
 
-_SETTINGS = (
+SETTINGS = (
     "SET TimeZone = 'UTC'",
     "SET DateStyle = 'ISO, YMD'",
     "SET extra_float_digits = 1",
     "SET client_encoding = 'UTF8'",
     "SET standard_conforming_strings = on",
 )
+"""How a session reads and writes cells, whatever its server's defaults are."""
 # What a cell becomes on its way here, by the server's type: the Arrow type, the SQL type, and how it is cast.
 _WHOLE, _REAL = (pa.int64(), "int8", "{}::int8"), (pa.float64(), "float8", "{}::float8")
 _TEXT = (pa.string(), "text", '{}::text COLLATE "C"')
@@ -81,17 +91,27 @@ def connected(url: str) -> Any:
     from psycopg.conninfo import conninfo_to_dict
 
     try:
-        connection = psycopg.connect(**{"connect_timeout": 10, **conninfo_to_dict(url)})
-        for setting in _SETTINGS:
+        address: dict[str, Any] = {"connect_timeout": 10, **conninfo_to_dict(url)}
+        connection = psycopg.connect(**address)
+        for setting in SETTINGS:
             connection.execute(setting)
         connection.commit()
     except (psycopg.Error, UnicodeError, ValueError):
-        raise EngineError(
-            "The PostgreSQL server could not be reached.",
-            "The address, name or password is wrong, or the server is not running.",
-            "Check the URL and try again; it is not repeated here because it may hold a password.",
-        ) from None
+        raise unreachable() from None
     return connection
+
+
+def unreachable() -> EngineError:
+    """The error for a server that cannot be reached: it says nothing of the address.
+
+    >>> unreachable().what
+    'The PostgreSQL server could not be reached.'
+    """
+    return EngineError(
+        "The PostgreSQL server could not be reached.",
+        "The address, name or password is wrong, or the server is not running.",
+        "Check the URL and try again; it is not repeated here because it may hold a password.",
+    )
 
 
 def relation_of(table: str) -> str:
@@ -112,6 +132,9 @@ class PostgresSource:
     """A server's table or view within one transaction; make one with `open_table`.
 
     *cells* are the columns as SQL, by their places, *kinds* the SQL types they have here.
+
+    >>> PostgresSource("stays", None, '"stays"', pa.schema([("age", pa.int64())]), ('r."age"',), ("int8",), 3)
+    PostgresSource('stays', 3 rows, 1 columns)
     """
 
     name: str
@@ -178,22 +201,9 @@ class PostgresSource:
 
     def tuples(self, keys: TupleKeys, beside: Coding | None = None) -> pa.Table:
         """The distinct tuples of codes as keys, with the `code` of another column *beside* them, and their `rows`."""
-        codings = [*keys.codings, *([] if beside is None else [beside])]
-        codes, joins = self._coded(codings)
-        made = [
-            f"{key} AS {name}"
-            for key, name in zip(keys.expressions(codes[: len(keys.codings)]), keys.names, strict=True)
-        ]
-        names = list(keys.names)
-        if beside is not None:
-            made.append(f"{codes[-1]} AS {CODE}")
-            names.append(CODE)
-        there = " AND ".join(f"{name} IS NOT NULL" for name in names)
-        sql = (
-            f"SELECT {', '.join(names)}, count(*) FROM (SELECT {', '.join(made)} FROM {{rows}}{joins}) AS coded "
-            f"WHERE {there} GROUP BY {', '.join(names)}"
-        )
-        return self._table(sql, pa.schema([(name, pa.int64()) for name in (*names, ROWS)]))
+        codes, joins = self._coded([*keys.codings, *([] if beside is None else [beside])])
+        names, sql = tuple_statement(keys, codes, joins)
+        return self._table(sql, pa.schema([(name, pa.int64()) for name in names]))
 
     def counts(self, columns: Sequence[str]) -> pa.Table:
         """The distinct combinations of cells of *columns*, as they stand, and their `rows`."""
@@ -266,20 +276,10 @@ class PostgresSource:
         return f"(SELECT r.* FROM {self.relation} AS r{condition}) AS r"
 
     def _coded(self, codings: Sequence[Coding]) -> tuple[list[str], str]:
-        codes, joins = [], ""
         for at, coding in enumerate(codings):
-            known = coding.codes >= 0
-            listed = pa.table(
-                {"v": coding.values.filter(pa.array(known)), "c": coding.codes[known].astype(np.int32)}
-            )
-            self._hold(f"coding{at}", listed, [self.kinds[self._at(coding.column)], "int4"])
-            cell = self._cell(coding.column)
-            joins += f" LEFT JOIN coding{at} AS d{at} ON {cell} = d{at}.v"
-            code = f"d{at}.c"
-            if coding.blank >= 0:
-                code = f"CASE WHEN {cell} IS NULL THEN {coding.blank} ELSE {code} END"
-            codes.append(code)
-        return codes, joins
+            kinds = [self.kinds[self._at(coding.column)], "int4"]
+            self._hold(f"coding{at}", coding_list(coding), kinds)
+        return coded_cells(codings, [self._cell(coding.column) for coding in codings])
 
     def _hold(self, name: str, table: pa.Table, kinds: Sequence[str]) -> None:
         types = ['text COLLATE "C"' if kind == "text" else kind for kind in kinds]
@@ -413,7 +413,6 @@ def new_table(url: str, table: str, force: bool = False) -> Iterator[TableSink]:
                 connection.execute(sql)
 
         def fill(source: Any, select: str) -> int:
-            rows = 0
             with (
                 source.cursor() as reading,
                 reading.copy(f"COPY ({select}) TO STDOUT") as out,
@@ -422,8 +421,7 @@ def new_table(url: str, table: str, force: bool = False) -> Iterator[TableSink]:
                 with writing.copy(f"COPY {relation_of(table)} FROM STDIN") as copy:
                     for block in out:
                         copy.write(block)
-                rows = writing.rowcount
-            return rows
+                return int(writing.rowcount)
 
         def make(columns: Sequence[tuple[str, str]]) -> None:
             if taken:

@@ -142,6 +142,55 @@ class Recoding:
         return pa.table({"grp": np.arange(count, dtype=np.int32), **texts})
 
 
+def coding_list(coding: Coding) -> pa.Table:
+    """What an engine is handed of a coding: the values that have a code, `v`, and their codes, `c`.
+
+    >>> coding_list(Coding("sex", pa.array(["F", "M"]), np.array([0, -1], np.int32), -1, 1)).to_pydict()
+    {'v': ['F'], 'c': [0]}
+    """
+    known = coding.codes >= 0
+    return pa.table({"v": coding.values.filter(pa.array(known)), "c": coding.codes[known].astype(np.int32)})
+
+
+def coded_cells(codings: Sequence[Coding], cells: Sequence[str]) -> tuple[list[str], str]:
+    """The SQL of each coding's code, NULL where a row has none, and the joins to the tables coding0, coding1, ... it needs.
+
+    >>> sex = Coding("sex", pa.array(["F"]), np.array([1], np.int32), 0, 2)
+    >>> coded_cells([sex], ["f0"])
+    (['CASE WHEN f0 IS NULL THEN 0 ELSE d0.c END'], ' LEFT JOIN coding0 AS d0 ON f0 = d0.v')
+    """
+    codes, joins = [], ""
+    for at, (coding, cell) in enumerate(zip(codings, cells, strict=True)):
+        joins += f" LEFT JOIN coding{at} AS d{at} ON {cell} = d{at}.v"
+        code = f"d{at}.c"
+        codes.append(
+            code if coding.blank < 0 else f"CASE WHEN {cell} IS NULL THEN {coding.blank} ELSE {code} END"
+        )
+    return codes, joins
+
+
+def tuple_statement(keys: TupleKeys, codes: Sequence[str], joins: str) -> tuple[list[str], str]:
+    """The names and the SQL of the question for distinct tuples: keys, the code beside them if there is one more, rows.
+
+    `{rows}` stands for the source's rows.
+
+    >>> sex = Coding("sex", pa.array(["F"]), np.array([1], np.int32), -1, 2)
+    >>> tuple_statement(TupleKeys((sex,)), ["d0.c", "d1.c"], "")[0]
+    ['key0', 'code', 'rows']
+    """
+    of_keys, beside = codes[: len(keys.codings)], codes[len(keys.codings) :]
+    names = [*keys.names, *(CODE for _ in beside)]
+    made = [
+        f"{cell} AS {name}" for cell, name in zip([*keys.expressions(of_keys), *beside], names, strict=True)
+    ]
+    there = " AND ".join(f"{name} IS NOT NULL" for name in names)
+    listed = ", ".join(names)
+    return [*names, ROWS], (
+        f"SELECT {listed}, count(*) AS {ROWS} FROM (SELECT {', '.join(made)} FROM {{rows}}{joins}) AS coded "
+        f"WHERE {there} GROUP BY {listed}"
+    )
+
+
 @dataclass(frozen=True)
 class FileSink:
     """A file that a table is written to, and its format.
@@ -178,7 +227,13 @@ Sink = FileSink | TableSink
 
 
 class RowSource(Protocol):
-    """A table that an engine holds: counted there, recoded there, its rows never collected here."""
+    """A table that an engine holds: counted there, recoded there, its rows never collected here.
+
+    >>> from velado.engines.duckdb_source import of_arrow
+    >>> source: RowSource = of_arrow(pa.table({"sex": ["F", "F", "M"]}))
+    >>> source.rows, source.distinct("sex"), source.lone("sex")
+    (3, (3, 2), 1)
+    """
 
     @property
     def name(self) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from velado.apps.cli.app import OneOf, argument, option
+from velado.apps.cli.app import OneOf, option
 from velado.errors import ParameterError
 from velado.text import say
 
@@ -17,14 +17,6 @@ if TYPE_CHECKING:
 
     from velado.data.schema import Schema
 
-Source = Annotated[
-    str,
-    argument(
-        "SOURCE",
-        help="The table: CSV, Parquet, Arrow, a spreadsheet, SPSS, Stata or SAS; .gz and .zip too. A folder or a "
-        "pattern ('lake/*.parquet') is read by an engine, as one table.",
-    ),
-]
 LARGE = 1 << 30
 """A CSV or Parquet file of more bytes is read by DuckDB where nobody chose an engine."""
 SCANNED = (".csv", ".tsv", ".txt", ".parquet", ".pq")
@@ -43,14 +35,14 @@ class EngineFlags:
         option(
             "--engine",
             click_type=OneOf("auto", "memory", "duckdb", "spark"),
-            help="Where rows are worked on; auto: DuckDB for folders, patterns and files beyond 1 GB, else memory.",
+            help="Where rows are worked on; auto: DuckDB for a folder, a pattern ('lake/*.parquet') or a file beyond 1 GB.",
         ),
     ] = "auto"
     memory: Annotated[
         str | None,
         option(
             "--memory SIZE",
-            help="What DuckDB or Spark may hold in memory before it spills to disk, e.g. 3GB.",
+            help="What DuckDB or Spark may hold in memory before it spills to disk, e.g. 3GB; default: 600MB, for Spark 1GB.",
         ),
     ] = None
     table: Annotated[

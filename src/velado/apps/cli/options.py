@@ -27,12 +27,12 @@ REPORTS = ("html", "md", "json")
 RUN = "velado.release.run_settings.RunSettings"
 """Where the flags that `anonymize`, `verify`, `compare` and `joined` share are declared."""
 
-File = Annotated[
-    Path,
-    argument(
-        "FILE", help="The table: CSV, Parquet, Arrow, a spreadsheet, SPSS, Stata or SAS; .gz and .zip too."
-    ),
-]
+_TABLE = argument(
+    "FILE", help="The table: CSV, Parquet, Arrow, a spreadsheet, SPSS, Stata or SAS; .gz and .zip too."
+)
+File = Annotated[Path, _TABLE]
+Source = Annotated[str, _TABLE]
+"""The same where a folder, a pattern of files or a server's address will do too."""
 MaybeFile = Annotated[Path | None, typer.Argument(metavar="FILE", show_default=False)]
 SchemaFile = Annotated[Path, option("--schema -s FILE", help="Schema file (TOML).")]
 MaybeSchema = Annotated[Path | None, option("--schema -s FILE", help="Schema file (TOML).")]

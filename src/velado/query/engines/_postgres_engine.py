@@ -16,6 +16,7 @@ from psycopg.conninfo import conninfo_to_dict
 from velado.data.normal import UNSEEN_POINTS, normal_texts
 from velado.data.numbers import THOUSANDS
 from velado.data.schema import Schema
+from velado.engines.postgres_source import SETTINGS, unreachable
 from velado.errors import EngineError, SchemaError
 from velado.query.engines import _tally as fingerprint
 from velado.query.engines._compile import (
@@ -355,14 +356,7 @@ def _list(names: list[str]) -> str:
 
 T = TypeVar("T")
 _IDLE = 4
-_SETTINGS = (
-    "SET search_path = pg_catalog",
-    "SET TimeZone = 'UTC'",
-    "SET DateStyle = 'ISO, YMD'",
-    "SET extra_float_digits = 1",
-    "SET client_encoding = 'UTF8'",
-    "SET standard_conforming_strings = on",
-)
+_SETTINGS = ("SET search_path = pg_catalog", *SETTINGS)
 _CONTENT = (
     "SELECT count(*)::text, sum(('x' || substr(h, 1, 16))::bit(64)::int8::numeric)::text,"
     " sum(('x' || substr(h, 17, 16))::bit(64)::int8::numeric)::text FROM (SELECT md5({row}) AS h FROM {relation}) AS hashed"
@@ -480,11 +474,7 @@ class PostgresEngine:
             for setting in _SETTINGS if settings else ():
                 connection.execute(setting)
         except (psycopg.Error, UnicodeError, ValueError):
-            raise EngineError(
-                "The PostgreSQL server could not be reached.",
-                "The address, name or password is wrong, or the server is not running.",
-                "Check the URL and try again; it is not repeated here because it may hold a password.",
-            ) from None
+            raise unreachable() from None
         return connection, False
 
     def _give_back(self, connection: Any, settings: bool) -> None:

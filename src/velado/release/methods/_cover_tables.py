@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from velado.data.counted import refuse_counted
 from velado.data.encode import EncodedTable
 from velado.data.partition import Partition, group_by_codes
 from velado.randomness import seeded
@@ -37,6 +38,7 @@ def in_blocks(
     doing: str,
 ) -> Partition:
     """The partition *work* gives, run on blocks of about *size* rows; each block has at least *least* rows."""
+    refuse_counted(data)
     if data.rows <= size:
         progress(0.0, doing)
         return work(data)
@@ -99,7 +101,8 @@ class CoverTables:
 
     @classmethod
     def of(cls, data: EncodedTable) -> CoverTables:
-        """The tables of *data*. O(n log n)."""
+        """The tables of *data*, a table of rows. O(n log n)."""
+        refuse_counted(data)
         label, count = group_by_codes([c.codes for c in data.columns], [c.size for c in data.columns])
         example = np.zeros(count, dtype=np.int64)
         example[label[::-1]] = np.arange(label.size - 1, -1, -1)

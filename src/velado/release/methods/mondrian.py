@@ -133,15 +133,14 @@ def partition_levels(
 ) -> tuple[Codes, int]:
     """Group labels and their number: the groups of the compiled engine, for a goal that counts more than rows.
 
-        A cut is made where the goal holds in all its parts. Each level costs O(n log n) per attribute tried.
+    A cut is made where the goal holds in all its parts. Each level costs O(n log n) per attribute tried.
 
-        >>> from velado.errors import ParameterError
-    from velado.release.goal import silent
-        >>> from velado.release.guarantees import KAnonymity
-        >>> from velado.testing.examples import encoded
-        >>> data = encoded(age=[20, 31, 21, 30])
-        >>> partition_levels(data, CutPlan.of(data, False), Goal((KAnonymity(2),)), 2, False, silent)[0].tolist()
-        [0, 1, 0, 1]
+    >>> from velado.release.goal import silent
+    >>> from velado.release.guarantees import KAnonymity
+    >>> from velado.testing.examples import encoded
+    >>> data = encoded(age=[20, 31, 21, 30])
+    >>> partition_levels(data, CutPlan.of(data, False), Goal((KAnonymity(2),)), 2, False, silent)[0].tolist()
+    [0, 1, 0, 1]
     """
     order = np.arange(data.rows)
     sizes = np.array([data.rows], dtype=np.int64)  # entries of each group
@@ -307,8 +306,8 @@ class Mondrian:
 
     @property
     def takes(self) -> Takes:
-        """Tuples, but for relaxed cuts, which part equal rows."""
-        return "tuples" if self.cut == "strict" else "rows"
+        """Tuples, but for relaxed cuts, which part equal rows, and centroids: the first of rows equally near."""
+        return "tuples" if self.cut == "strict" and self.recoder != "centroid" else "rows"
 
     def partition(self, data: EncodedTable, goal: Goal, progress: Progress) -> Partition:
         """The groups alone, every one keeping the goal, numbered from left to right in the tree of cuts."""

@@ -91,14 +91,15 @@ class Centroid:
     @staticmethod
     def _medoids(data: EncodedTable, partition: Partition) -> npt.NDArray[np.int64]:
         order, starts = partition.members()
-        group = partition.labels[order]
+        weights = (
+            np.ones(order.size, dtype=np.int64) if partition.weights is None else partition.weights[order]
+        )
         distance = np.zeros(order.size)
         for column in data.columns:
-            mean = _means(column.positions, column.codes, partition)
-            distance += np.abs(column.positions[column.codes[order]] - mean[group])
-        # Of records as near as one another the one with the smallest codes, so row order does not matter.
-        record, _ = group_by_codes([c.codes for c in data.columns], [c.size for c in data.columns])
-        rank = np.lexsort((record[order], distance, group))
+            place = column.positions[column.codes[order]]
+            mean = np.add.reduceat(place * weights, starts) / partition.sizes
+            distance += np.abs(place - np.repeat(mean, partition.entries))
+        rank = np.lexsort((order, distance, partition.labels[order]))
         return np.asarray(order[rank[starts]], dtype=np.int64)
 
 

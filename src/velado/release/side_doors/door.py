@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
@@ -258,11 +259,10 @@ def refuse_doors(
     >>> refuse_doors([door], pl.DataFrame({"age": ["*"] * 4, "note": ["a", "a", "b", "b"]}), ["age"], least=2)
     """
     for door in doors:
-        there = _there(frame, door.columns)
         refuse_small_door(
             door,
             doors,
-            lambda there=there: _smallest(frame, [*quasi, *there], people),  # type: ignore[misc]
+            partial(_smallest, frame, [*quasi, *_there(frame, door.columns)], people),
             quasi,
             least=least,
             sensitive=sensitive,

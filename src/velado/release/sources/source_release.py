@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import polars as pl
@@ -304,7 +304,14 @@ def plan_release(
             data, recoded, goal, lambda tried: _checked(data, tried, goal), rows=rows
         )
         return PlannedRelease(
-            prepared, recoded, checked, method, goal, seed, shown, _visible(recoded, recoded.kept)[0]
+            prepared=prepared,
+            recoded=recoded,
+            planned=checked,
+            method=method,
+            goal=goal,
+            seed=seed,
+            shown=shown,
+            group=_visible(recoded, recoded.kept)[0],
         )
 
     try:
@@ -518,14 +525,12 @@ def _behind_doors(plan: PlannedRelease, written: RowSource, quasi: Sequence[str]
     sensitive = [column.name for column in plan.prepared.schema.sensitive]
     for door in doors:
         if counts_people(plan.goal):
-            refuse_small_door(
-                door, doors, lambda door=door: _no_people_behind(door), quasi, sensitive=sensitive
-            )
+            refuse_small_door(door, doors, partial(_no_people_behind, door), quasi, sensitive=sensitive)
         there = [name for name in door.columns if name in written.types.names]
         refuse_small_door(
             door,
             doors,
-            lambda there=there: smallest_group(written, [*quasi, *there]),
+            partial(smallest_group, written, [*quasi, *there]),
             quasi,
             least=plan.goal.k or 2,
             sensitive=sensitive,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import ParamSpec, TypeVar, cast
 
 import numpy as np
 import polars as pl
@@ -26,6 +27,9 @@ from velado.engines.row_source import CODE, ROWS, Coding, RowSource, TupleKeys
 from velado.errors import TableError
 from velado.release.goal import Progress, silent
 from velado.text import join, say, say_n
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 MOST_TUPLES = 40_000_000
 """So many distinct tuples are held here at most: beyond, they would not fit in memory with what a method needs."""
@@ -162,14 +166,14 @@ def refuse_cells(source: RowSource, schema: Schema) -> None:
             continue
         else:
             table = domain_table(source, schema, column)
-        _in_values(lambda table=table: refuse_unlisted(table))
-        _in_values(lambda table=table: refuse_wrong_kinds(table))
+        _in_values(refuse_unlisted, table)
+        _in_values(refuse_wrong_kinds, table)
 
 
-def _in_values(work):  # type: ignore[no-untyped-def]
+def _in_values(work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
     """*work* on a table of distinct values; what it refuses is counted in those."""
     try:
-        return work()
+        return work(*given, **named)
     except TableError as error:
         counted = say("(Counted in distinct values, not in rows.)")
         raise type(error)(join((error.what, counted)), error.why, error.fix) from None
@@ -207,7 +211,7 @@ def read_tuples(
     for column in schema.quasi:
         progress(done / steps, say("reading the values of '{column}'", column=column.name))
         table = domain_table(used, schema, column)
-        coded.append(_in_values(lambda table=table, column=column: coded_column(table, column)))
+        coded.append(_in_values(coded_column, table, column))
         own += spelling_notes(table)
         done += 1
     keys = TupleKeys(tuple(one.coding for one in coded))
@@ -223,7 +227,7 @@ def read_tuples(
         done += 1
         progress(done / steps, say("counting the values of '{column}'", column=column.name))
         table = domain_table(used, schema, column)
-        found, shape = _in_values(lambda table=table: sensitive_values(table))
+        found, shape = _in_values(sensitive_values, table)
         own += spelling_notes(table)
         if not values:
             continue

@@ -13,7 +13,7 @@ from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import OfSetting, OneOf, command, option
 from velado.apps.cli.commands._inspect import inferred
-from velado.apps.cli.engine_flags import EngineFlags, Source, in_memory, is_lake
+from velado.apps.cli.engine_flags import EngineFlags, in_memory, is_lake
 from velado.apps.cli.options import META, CommandWithMethodFlags, by_person
 from velado.errors import SchemaError
 from velado.release import DEFAULT_METHOD
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @command("anonymize", cls=CommandWithMethodFlags)
 def anonymize(
     ctx: typer.Context,
-    file: Source,
+    file: flags.Source,
     *,
     schema: flags.MaybeSchema = None,
     method: flags.MethodName = DEFAULT_METHOD,

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from velado.data.counted import refuse_counted
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import BoolArray, FloatArray, IntArray, Partition, group_by_codes
 from velado.data.taxonomy import Taxonomy
@@ -444,6 +445,7 @@ class GFKMC:
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
     ) -> Recoded:
         """Groups that keep the goal, published by the recoder."""
+        refuse_counted(data)
         paper = self.profile == "paper"
         progress(0.0, "generalizing")
         seen = generalize(data, paper, self.numbers == "raw")
