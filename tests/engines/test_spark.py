@@ -144,6 +144,7 @@ def test_the_driver_never_collects_rows(session, monkeypatch) -> None:
             "age": [at % 10 for at in range(rows)],
             "sex": ["F" if at % 2 else "M" for at in range(rows)],
             "note": [f"note {at}" for at in range(rows)],
+            "code": [at % 10 * rows + at for at in range(rows)],
             "illness": ["flu" if at % 3 else "cold" for at in range(rows)],
         }
     )
@@ -151,6 +152,14 @@ def test_the_driver_never_collects_rows(session, monkeypatch) -> None:
         "age": {"role": "quasi", "kind": "numeric"},
         "sex": {"role": "quasi"},
         "note": {"role": "other", "kind": "text", "identifier": "accept", "reason": "made up"},
+        # It tells the age, and every row has its own: groups behind it are as many as rows.
+        "code": {
+            "role": "other",
+            "kind": "numeric",
+            "identifier": "accept",
+            "side_door": "accept",
+            "reason": "made up",
+        },
         "illness": {"role": "sensitive"},
     }
     given = as_spark(session, frame)
@@ -169,6 +178,7 @@ def test_the_driver_never_collects_rows(session, monkeypatch) -> None:
         monkeypatch.setattr(DataFrame, name, counted(getattr(DataFrame, name)))
     release = velado.anonymize(given, Schema.from_dict({"columns": columns}), "mondrian", k=5, key=KEY)
     assert release.plan.rows == rows
+    assert release.behind == 1
     assert len(brought) > 5
     assert max(brought) < 2 * sampled
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from velado.data.csv_reading import duplicate_names
 from velado.engines.duckdb_files import Stamp, stamp
-from velado.engines.row_source import CODE, ROWS, Coding, Recoding, Sink, TupleKeys
+from velado.engines.row_source import CODE, ROWS, Coding, Recoding, Sink, TupleKeys, coding_list
 from velado.errors import EngineError, ParameterError, TableError
 from velado.text import say
 
@@ -148,6 +148,15 @@ class SparkSource:
             self.told[tuple(columns)] = named
         return named
 
+    def smallest(self, columns: Sequence[str]) -> int:
+        """The fewest rows that share their cells of *columns*: found on the workers, however many groups there are."""
+        from pyspark.sql import functions as F
+
+        groups = self.cells.groupBy(*[self._cell(name) for name in columns]).agg(
+            F.count(F.lit(1)).alias(ROWS)
+        )
+        return int(self._arrow(groups.agg(F.min(ROWS).alias("n")))["n"][0].as_py())
+
     def recoded(self, recoding: Recoding) -> Any:
         """The published rows as a Spark data frame, in an order made of what is published and the owner's number.
 
@@ -222,13 +231,12 @@ class SparkSource:
 
         joined, codes = self.cells, []
         for at, coding in enumerate(codings):
-            cell, known = self._cell(coding.column), coding.codes >= 0
-            code = f"c{at}"
-            values = coding.values.filter(pa.array(known)).cast(self.types.field(coding.column).type)
-            listed = pa.table({f"v{at}": values, code: coding.codes[known].astype(np.int32)})
+            cell, code = self._cell(coding.column), f"c{at}"
+            typed = pa.schema([(f"v{at}", self.types.field(coding.column).type), (code, pa.int32())])
+            listed = coding_list(coding).rename_columns(typed.names).cast(typed)
             if listed.num_rows:
-                typed = {f"v{at}": self.cells.schema[cell].dataType}
-                joined = joined.join(self._sent(listed, typed), F.col(cell) == F.col(f"v{at}"), "left")
+                own = {f"v{at}": self.cells.schema[cell].dataType}
+                joined = joined.join(self._sent(listed, own), F.col(cell) == F.col(f"v{at}"), "left")
             else:
                 code = "CAST(NULL AS INT)"
             if coding.blank >= 0:
