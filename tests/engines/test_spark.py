@@ -75,7 +75,7 @@ def on_spark(case: Case, session, parts: int) -> tuple[object, ...]:
     return on_engine(case, source, lambda recoding: of_spark(held(source.recoded(recoding))))
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 3, 5, 8])
+@pytest.mark.parametrize("seed", [0, 1, 3, 5])
 def test_spark_publishes_what_memory_publishes(session, seed) -> None:
     """Random tables of spellings, blanks and people: rows, verdicts, loss, or the same refusal."""
     case = random_case(seed)
