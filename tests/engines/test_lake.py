@@ -328,17 +328,17 @@ def test_a_run_killed_at_any_moment_leaves_a_whole_release_or_none(tmp_path: Pat
     lasts = time.monotonic() - begun
     draw, killed = np.random.default_rng(5), 0
     for _ in range(15):
-        run = subprocess.Popen(
+        with subprocess.Popen(
             [sys.executable, "-c", KILLED, str(lake), str(out)],
             cwd=root,
             env={**os.environ, "PYTHONPATH": f"{root / 'src'}:{root}"},
             stdout=subprocess.PIPE,
-        )
-        assert run.stdout is not None
-        run.stdout.readline()
-        time.sleep(float(draw.uniform(0, 1.3 * lasts)))
-        run.send_signal(signal.SIGKILL)
-        killed += run.wait() == -signal.SIGKILL
+        ) as run:
+            assert run.stdout is not None
+            run.stdout.readline()
+            time.sleep(float(draw.uniform(0, 1.3 * lasts)))
+            run.send_signal(signal.SIGKILL)
+        killed += run.returncode == -signal.SIGKILL
         assert verify(out / "release" / "table.parquet", schema(), [KAnonymity(5)]).holds
     assert killed >= 5
     release(lake, tmp_path, force=True)
