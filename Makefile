@@ -8,6 +8,8 @@ PIP    := python -m pip --disable-pip-version-check --no-input install --quiet
 
 # Benchmark peers pin packages that velado's own extras need newer: they live apart.
 PEERS  := $(VENV)-peers
+# Spark brings needs of its own too.
+SPARK  := $(VENV)-spark
 
 # Reference tables are too large for the repository; tests that need them skip when VELADO_DATA is unset.
 ifneq ($(wildcard ../shared/data),)
@@ -23,7 +25,7 @@ CHECKED := src tests $(wildcard benchmarks)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-all lint pages papers docs package house bench bench-peers clean
+.PHONY: help demo test test-slow test-all test-spark lint pages papers docs package house bench bench-peers clean
 
 help: ## List the jobs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -40,6 +42,9 @@ test-slow: $(VENV)/.dev ## Run the slow tests, and every property with all its e
 
 test-all: $(VENV)/.dev ## Run every test, the slow ones too
 	VELADO_EXAMPLES=all $(PYTEST)
+
+test-spark: $(SPARK)/.spark ## Run the tests of Spark, in an environment of their own (Java 17 or later must be there)
+	$(SPARK)/bin/python -m pytest $(wildcard tests/engines/test_spark*.py)
 
 lint: $(VENV)/.dev ## Check style, format, types and the import layers
 	$(BIN)/ruff check $(CHECKED)
@@ -75,11 +80,11 @@ bench-peers: $(PEERS)/.bench ## Time velado beside anjana and pycanon
 	$(PEERS)/bin/python -m benchmarks methods_on_adult
 
 clean: ## Remove the environment, caches and build results
-	rm -rf $(VENV) $(PEERS) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(SPARK) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -path ./.git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # A stamp is newer than the files it was installed from, so a second call installs nothing.
-$(BIN)/python $(PEERS)/bin/python:
+$(BIN)/python $(PEERS)/bin/python $(SPARK)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "velado needs Python 3.11 or later; say which with: make PYTHON=python3.11"; exit 1; }
 	$(PYTHON) -m venv $(patsubst %/bin/python,%,$@)
@@ -98,4 +103,8 @@ $(VENV)/.docs: pyproject.toml constraints.txt | $(BIN)/python
 
 $(PEERS)/.bench: pyproject.toml benchmarks/constraints.txt | $(PEERS)/bin/python
 	$(PEERS)/bin/$(PIP) -c benchmarks/constraints.txt -e ".[bench]"
+	@touch $@
+
+$(SPARK)/.spark: pyproject.toml constraints-spark.txt | $(SPARK)/bin/python
+	$(SPARK)/bin/$(PIP) -c constraints-spark.txt -e ".[spark,duckdb]" pytest hypothesis
 	@touch $@

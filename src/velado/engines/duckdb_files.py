@@ -32,7 +32,8 @@ Stamp = tuple[int, int, int]
 class Scan:
     """A relation DuckDB can read, whose columns are f0, f1, ... in the file's order, and their true names.
 
-    *placed* is the same with `filename` and `file_row_number` behind them, where the format can tell a row's place.
+    *placed* is the same with `filename` and `file_row_number` behind them, where the format can tell a row's place. *places*
+    are the files as they are read: in UTF-8, and named without anything that would be taken for a pattern.
 
     >>> Scan("read_csv('stays.csv')", ("home",)).names
     ('home',)
@@ -42,6 +43,7 @@ class Scan:
     names: tuple[str, ...]
     separator: str = ","
     placed: str = ""
+    places: tuple[Path, ...] = ()
 
 
 def scan(path: Path, schema: Schema, folder: Path) -> Scan:
@@ -98,15 +100,15 @@ def _csv(paths: Sequence[Path], schema: Schema, folder: Path) -> Scan:
         if first is not None and found != first:
             raise _mixed(path, paths[0], found[0], first[0])
         first = found
-        places.append(f"'{quoted(str(_plain(source, folder, number)))}'")
+        places.append(_plain(source, folder, number))
     assert first is not None
     header, separator = first
     columns = ", ".join(f"'f{number}': 'VARCHAR'" for number in range(len(header)))
     relation = (
-        f"read_csv([{', '.join(places)}], columns = {{{columns}}}, auto_detect = false, header = true, "
+        f"read_csv([{_listed(places)}], columns = {{{columns}}}, auto_detect = false, header = true, "
         f"delim = '{quoted(separator)}', quote = '\"', escape = '\"', nullstr = '', strict_mode = true)"
     )
-    return Scan(relation, tuple(header), separator)
+    return Scan(relation, tuple(header), separator, places=tuple(places))
 
 
 def _header(path: Path, source: Path, schema: Schema) -> tuple[list[str], str]:
@@ -143,14 +145,14 @@ def _parquet(paths: Sequence[Path], folder: Path) -> Scan:
             raise _mixed(path, paths[0], own.names, first.names, first)
     assert first is not None
     names = [*first.names, *_folder_columns(paths, first.names)]
-    places = ", ".join(f"'{quoted(str(_plain(path, folder, at)))}'" for at, path in enumerate(paths))
+    places = [_plain(path, folder, at) for at, path in enumerate(paths)]
     options = "hive_partitioning = false"
     if len(names) > len(first.names):
         options = "hive_partitioning = true, hive_types_autocast = false"
     if len(paths) > 1:
         options += ", union_by_name = true"
     columns = ", ".join(f"f{number}" for number in range(len(names)))
-    relation = f"read_parquet([{places}], {options}) AS file({columns})"
+    relation = f"read_parquet([{_listed(places)}], {options}) AS file({columns})"
     placed = ""
     if not {"filename", "file_row_number"} & set(names):
         own, told = (
@@ -158,8 +160,12 @@ def _parquet(paths: Sequence[Path], folder: Path) -> Scan:
             for numbers in (range(len(first.names)), range(len(first.names), len(names)))
         )
         options += ", file_row_number = true, filename = true"
-        placed = f"read_parquet([{places}], {options}) AS file({', '.join([*own, 'file_row_number', 'filename', *told])})"
-    return Scan(relation, tuple(names), placed=placed)
+        placed = f"read_parquet([{_listed(places)}], {options}) AS file({', '.join([*own, 'file_row_number', 'filename', *told])})"
+    return Scan(relation, tuple(names), placed=placed, places=tuple(places))
+
+
+def _listed(places: Sequence[Path]) -> str:
+    return ", ".join(f"'{quoted(str(place))}'" for place in places)
 
 
 def _folder_columns(paths: Sequence[Path], names: Sequence[str]) -> list[str]:

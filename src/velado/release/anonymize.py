@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
-
-import numpy as np
+from typing import Any, Literal, overload
 
 from velado.data.counted import listed
 from velado.data.encode import EncodedTable
@@ -17,24 +15,50 @@ from velado.data.keys import Key
 from velado.data.partition import IntArray
 from velado.data.schema import Schema
 from velado.data.table import Table, Undeclared
-from velado.errors import GuaranteeNotMet, ParameterError, SuppressionLimitExceeded
+from velado.engines.spark_source import SparkFrame, is_spark_frame
+from velado.errors import GuaranteeNotMet
 from velado.randomness import seeded
 from velado.release import DEFAULT_METHOD
-from velado.release.goal import Goal, Progress, default_k, silent, within
+from velado.release.asked_goal import goal_of, refuse_blanks, refuse_few
+from velado.release.goal import Goal, Progress, silent, within
 from velado.release.guarantees._guarantee import Guarantee
-from velado.release.guarantees.k_anonymity import KAnonymity
 from velado.release.methods._method import Method
 from velado.release.methods.improve import Effort, improved, refuse_unimprovable
 from velado.release.operations._operation import Operation
 from velado.release.prepare import Prepared, prepare
 from velado.release.release import Release, release
 from velado.release.run_settings import Guarantees, run_settings
-from velado.text import say, say_n
+from velado.release.sources.spark_release import SparkRelease, anonymize_spark
+from velado.text import say
 
 _INFERRED = say(
     "No schema was given: roles were inferred, and everything that looks like an identifier is left out. "
     "Review release.table.schema before the table leaves."
 )
+
+
+@overload
+def anonymize(source: SparkFrame, *given: Any, **settings: Any) -> SparkRelease: ...
+
+
+@overload
+def anonymize(
+    source: Any,
+    schema: Schema | str | Path | None = None,
+    method: Method | type[Method] | str = DEFAULT_METHOD,
+    guarantees: Guarantees = (),
+    *,
+    k: int | None = None,
+    suppression: float = 0.0,
+    seed: int = 0,
+    operations: Sequence[Operation] = (),
+    per: Literal["row", "person"] | None = None,
+    population: Any = None,
+    undeclared: Undeclared = "refuse",
+    key: Key | str | Path | None = None,
+    keep_order: bool = False,
+    progress: Progress = silent,
+) -> Release: ...
 
 
 def anonymize(
@@ -55,10 +79,11 @@ def anonymize(
     improve: bool = False,
     blind: bool = False,
     progress: Progress = silent,
-) -> Release:
+) -> Release | SparkRelease:
     """A release of *source* that keeps k and every further guarantee, or an error.
 
-    *source* is a data frame, a path or a Table; *schema* a Schema or the path of a schema file, inferred where it is
+    *source* is a data frame, a path or a Table; that of a Spark data frame is recoded on Spark's workers, and the `frame`
+    of its release is a Spark data frame again. *schema* is a Schema or the path of a schema file, inferred where it is
     left out; *method* a method or its name, as *guarantees* may be given by theirs. *k* is that of k-anonymity: 5 where it is left out, unless the method
     is only measured or *guarantees* name another crowd (`[KMap(5)]` is k-map and nothing else). *per* says whether k
     counts "row"s or "person"s; by default people when the schema names a person column. *operations* are column
@@ -87,6 +112,8 @@ def anonymize(
         improve=improve,
         blind=blind,
     )
+    if is_spark_frame(source):
+        return anonymize_spark(source, schema, asked, population=population, key=key, progress=progress)
     prepared = prepare(
         table_from(source, schema, asked.undeclared),
         operations=asked.operations,
@@ -121,36 +148,6 @@ def goal_for(
     return goal_of(prepared.table.schema, prepared.per, method, k, guarantees, suppression, blind)
 
 
-def goal_of(
-    schema: Schema,
-    per: str | None,
-    method: Method,
-    k: int | None = None,
-    guarantees: Sequence[Guarantee] = (),
-    suppression: float = 0.0,
-    blind: bool = False,
-) -> Goal:
-    """What is promised of a table with that schema: *k*, or its default, counted in rows or people, and *guarantees*.
-
-    >>> from velado.testing.examples import table
-    >>> goal_of(table(age=[20, 21]).schema, None, method_from("mondrian"), k=2).k
-    2
-    """
-    k = default_k(method.promise, guarantees) if k is None else k
-    blind = blind and any(one.reads == "values" for one in guarantees)
-    unit = per or ("row" if schema.person is None else "person")
-    if k is None:
-        return Goal(tuple(guarantees), suppression, blind)
-    if unit == "person" and schema.person is None:
-        raise ParameterError(
-            "k per person was asked for, but the schema names no person column.",
-            "Which rows belong to one person is not known.",
-            "Mark the column with person = true, or count rows with --per row.",
-        )
-    crowd = KAnonymity(k, "person" if unit == "person" else "row")
-    return Goal((crowd, *guarantees), suppression, blind)
-
-
 def carry_out(
     prepared: Prepared,
     method: Method,
@@ -164,6 +161,7 @@ def carry_out(
 
     *improve* says how long its groups are then searched for better ones; without it they are published as made.
 
+    >>> from velado.release.guarantees import KAnonymity
     >>> from velado.testing.examples import table
     >>> made = carry_out(prepare(table(age=[20, 21])), method_from("mondrian"), Goal((KAnonymity(2),)))
     >>> made.aligned["age"].to_list()
@@ -201,24 +199,6 @@ def carry_out(
         if not spare or goal.blind:
             raise
         return published(0.0)
-
-
-def refuse_few(rows: int, goal: Goal) -> None:
-    """Nothing, if *rows* rows may make one group; else an error.
-
-    >>> refuse_few(2, Goal((KAnonymity(2),)))
-    """
-    if rows < goal.least_rows:
-        raise ParameterError(
-            say_n(
-                "A group of {least_rows:,} cannot be made from {n:,} row.",
-                "A group of {least_rows:,} cannot be made from {n:,} rows.",
-                rows,
-                least_rows=goal.least_rows,
-            ),
-            "The table is smaller than one group.",
-            "Lower k (or l), or gather more rows.",
-        )
 
 
 _FEW_ROWS = 20_000
@@ -263,26 +243,3 @@ def method_from(method: Method | type[Method] | str) -> Method:
     """
     chosen: Method = run_settings(method=method).method
     return chosen
-
-
-def refuse_blanks(dropped: int, rows: int, goal: Goal) -> None:
-    """Nothing, if so many of *rows* rows may leave for their blanks; else an error.
-
-    >>> refuse_blanks(0, 10, Goal((KAnonymity(2),)))
-    """
-    limit = goal.suppressible(rows)
-    if dropped > limit:
-        raise SuppressionLimitExceeded(
-            say(
-                "{dropped} of {rows} rows are blank in a quasi-identifier and would be suppressed; the "
-                "limit is {limit}.",
-                dropped=dropped,
-                rows=rows,
-                limit=limit,
-            ),
-            'The schema says missing = "suppress".',
-            say(
-                'Allow --suppression {share:g}, or set missing = "value".',
-                share=np.ceil(1000 * dropped / rows) / 1000,
-            ),
-        )

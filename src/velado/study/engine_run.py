@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 import polars as pl
 import pyarrow as pa
@@ -29,9 +29,10 @@ from velado.engines.duckdb_source import lake_files, open_files
 from velado.engines.postgres_source import new_table, open_table
 from velado.engines.postgres_source import within as table_within
 from velado.engines.row_source import ROWS, FileSink, Recoding, RowSource
+from velado.engines.spark_files import SparkFiles, open_spark_files
 from velado.errors import OutputError, ParameterError
 from velado.release import DEFAULT_METHOD
-from velado.release.anonymize import goal_of
+from velado.release.asked_goal import goal_of
 from velado.release.goal import Progress, default_k, silent, within
 from velado.release.methods._method import Method
 from velado.release.run_settings import Guarantees
@@ -143,13 +144,14 @@ def publish_files(
     language: Language = "en",
     reports: Sequence[Report] = ("html",),
     key: Key | str | Path | None = None,
+    engine: Literal["duckdb", "spark"] = "duckdb",
     memory: str | None = None,
     progress: Progress = silent,
 ) -> EnginePublished:
     """The release of the table in the files of *place* stands in folder *out*, or an error is raised.
 
-    *place* is a file, a folder or a pattern of CSV or Parquet files that are one table; DuckDB reads it, holding at most
-    *memory* (e.g. "3GB"). The table is written in *format*, by default that of the files. Everything else is as for `publish`;
+    *place* is a file, a folder or a pattern of CSV or Parquet files that are one table; *engine* reads it, holding at
+    most *memory* (e.g. "3GB"). The table is written in *format*, by default that of the files. Everything else is as for `publish`;
     what an engine cannot do yet is refused.
 
     >>> from velado.testing.examples import small_lake
@@ -176,14 +178,15 @@ def publish_files(
     clock = StepClock(progress, STEPS)
     file = f"table.{recipe.format}"
     with staged_folder(Path(out), force, [*paths, *_files(schema, key)]) as staged:
-        source = open_files(paths, recipe.schema, staged.scratch, memory=memory)
+        opened = open_spark_files if engine == "spark" else open_files
+        source = opened(paths, recipe.schema, staged.scratch, memory=memory)
 
         def write(recoding: Recoding) -> RowSource:
             path = staged.file(f"{PUBLIC}/{file}")
             source.write(recoding, FileSink(path, recipe.format))
             source.unchanged()
             meaning = replace(recipe.schema, encoding="utf-8")
-            return open_files(path, meaning, staged.scratch, memory=memory)
+            return opened(path, meaning, staged.scratch, memory=memory)
 
         def known(written: RowSource) -> OutputFacts:
             digest = file_digest(staged.file(f"{PUBLIC}/{file}"))
@@ -321,7 +324,7 @@ def _release(
         written = write(plan.recoding(key, content))
     with clock.step():
         release = check_written(plan, written)
-        cells = count_formula_cells(written)
+        cells = written.formulas() if isinstance(written, SparkFiles) else count_formula_cells(written)
         output = replace(known(written), formulas=cells)
     if cells and recipe.formulas == "refuse":
         raise OutputError(

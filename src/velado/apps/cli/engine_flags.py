@@ -31,10 +31,10 @@ class EngineFlags:
     """
 
     engine: Annotated[
-        Literal["auto", "memory", "duckdb"],
+        Literal["auto", "memory", "duckdb", "spark"],
         option(
             "--engine",
-            click_type=OneOf("auto", "memory", "duckdb"),
+            click_type=OneOf("auto", "memory", "duckdb", "spark"),
             help="Where rows are worked on; auto: DuckDB for a folder, a pattern ('lake/*.parquet') or a file beyond 1 GB.",
         ),
     ] = "auto"
@@ -42,7 +42,7 @@ class EngineFlags:
         str | None,
         option(
             "--memory SIZE",
-            help="What DuckDB may hold in memory before it spills to disk, e.g. 3GB; default: 600MB.",
+            help="What DuckDB or Spark may hold in memory before it spills to disk, e.g. 3GB; default: 600MB, for Spark 1GB.",
         ),
     ] = None
     table: Annotated[
@@ -85,16 +85,25 @@ class EngineFlags:
         return True
 
     def scans(self, source: str) -> bool:
-        """Whether the rows of *source* stay where they are, and DuckDB counts them.
+        """Whether the rows of *source* stay where they are, and DuckDB or Spark counts them.
 
         >>> EngineFlags().scans("lake/*.parquet"), EngineFlags(engine="memory").scans("lake/*.parquet")
         (True, False)
         """
         if self.engine != "auto":
-            return self.engine == "duckdb"
+            return self.engine != "memory"
         if not os.path.isfile(source):
             return is_lake(source)
         return source.lower().endswith(SCANNED) and os.path.getsize(source) > LARGE
+
+    @property
+    def reader(self) -> Literal["duckdb", "spark"]:
+        """The engine that counts rows where they lie.
+
+        >>> EngineFlags().reader
+        'duckdb'
+        """
+        return "spark" if self.engine == "spark" else "duckdb"
 
     def refuse(self, asked: Sequence[tuple[str, bool]]) -> None:
         """Nothing, if nothing was *asked* (flag, given) that an engine cannot do yet; else an error names it.

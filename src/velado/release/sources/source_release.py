@@ -18,7 +18,7 @@ from velado.data.table import Undeclared
 from velado.engines.row_source import Recoding, RowSource
 from velado.errors import EngineError, GuaranteeNotMet, ParameterError, SideDoorOpen
 from velado.randomness import seeded
-from velado.release.anonymize import goal_of, refuse_blanks, refuse_few
+from velado.release.asked_goal import goal_of, refuse_blanks, refuse_few
 from velado.release.goal import Checked, Goal, Progress, Promise, check_published, silent, within
 from velado.release.guarantees._guarantee import Guarantee, Verdict
 from velado.release.methods._method import Method
@@ -416,7 +416,7 @@ class SourceRelease:
 
     def __repr__(self) -> str:
         state = "; ".join(verdict.sentence() for verdict in self.verdicts) or "no guarantee, measured only"
-        return f"SourceRelease({self.plan.rows:,} rows by {self.plan.method.name}; {state})"
+        return f"{type(self).__name__}({self.plan.rows:,} rows by {self.plan.method.name}; {state})"
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:

@@ -112,6 +112,7 @@ def anonymize(
                 ("--format", served and format is not None),
                 ("--formulas", served and formulas != "keep"),
                 ("--engine memory", served and engine.engine == "memory"),
+                ("--engine spark", served and engine.engine == "spark"),
             ]
         )
         with show.waiting() as progress:
@@ -157,6 +158,7 @@ def anonymize(
                     language=language(),
                     reports=reports,
                     key=folder.key,
+                    engine=engine.reader,
                     memory=engine.memory,
                     progress=progress,
                 )
