@@ -57,6 +57,8 @@ def anonymize(
     undeclared: Undeclared = "refuse",
     key: Key | str | Path | None = None,
     keep_order: bool = False,
+    improve: bool = False,
+    blind: bool = False,
     progress: Progress = silent,
 ) -> Release: ...
 
