@@ -120,7 +120,8 @@ def test_without_knowing_the_missing_rows_only_counts_are_measured(patients) -> 
     assert scores.ncp.overall == pytest.approx(whole.ncp.overall)
     assert scores.discernibility == whole.discernibility
     assert scores.false_cells is None and scores.linkage is None and scores.after.people is None
-    assert set(scores.not_measured) == {"false cells", "record linkage", "risk by person"}
+    row_by_row = {"false cells", "record linkage", "risk by person", "variance inside groups (SSE)"}
+    assert set(scores.not_measured) == row_by_row
     for reason in scores.not_measured.values():
         assert "which rows were suppressed is not known" in reason
 
