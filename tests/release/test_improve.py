@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from velado.data.encode import encode
 from velado.data.partition import Partition
 from velado.data.samples import hospital_csv, hospital_schema
+from velado.data.schema import Schema
 from velado.errors import GuaranteeNotMet, ParameterError
 from velado.release.anonymize import anonymize, carry_out
 from velado.release.goal import Goal, silent
@@ -251,3 +252,31 @@ def test_where_ends_are_rounded_the_rounded_loss_is_what_may_not_rise():
 def test_groups_searched_for_another_objective_are_not_improved():
     with pytest.raises(ParameterError, match="another objective"):
         refuse_unimprovable(Progressive(objective="sse"), Goal((KAnonymity(2),)))
+
+
+def test_the_loss_that_is_shown_does_not_rise_where_columns_have_weights():
+    columns = {
+        "a": {"role": "quasi", "kind": "numeric", "weight": 0.2},
+        "b": {"role": "quasi", "kind": "numeric", "weight": 3.0},
+        "g": {"role": "quasi"},
+    }
+    cells = {"a": ["9", "-2", "2", "8"], "b": ["-1", "8", None, "6"], "g": ["v8", "v2", "v4", "v8"]}
+    made = anonymize(pl.DataFrame(cells), Schema.from_dict({"columns": columns}), "mdav", k=2, improve=True)
+    assert made.loss <= made.loss_before + 1e-12
+
+
+def test_a_search_that_was_stopped_says_so_in_the_release():
+    pressed = []
+
+    def impatient(share, doing=""):
+        if "better groups" in doing and not pressed:
+            pressed.append(share)
+            raise KeyboardInterrupt
+
+    for method in ("progressive", "mondrian"):
+        made = anonymize(
+            ages(), method=method, k=3, improve=method == "mondrian", progress=impatient, per="row"
+        )
+        assert pressed and any("stopped from the keyboard" in warning for warning in made.warnings)
+        pressed.clear()
+    assert not any("keyboard" in warning for warning in anonymize(ages(), k=3, per="row").warnings)

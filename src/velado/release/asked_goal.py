@@ -32,7 +32,12 @@ def goal_of(
     2
     """
     k = default_k(method.promise, guarantees) if k is None else k
-    blind = blind and any(one.reads == "values" for one in guarantees)
+    if blind and not any(one.reads == "values" for one in guarantees):
+        raise ParameterError(
+            "--blind was asked for, but no promise speaks of sensitive values.",
+            "There is nothing that the groups could have been chosen by.",
+            "Leave --blind out, or promise l-diversity, t-closeness or likeness too.",
+        )
     unit = per or ("row" if schema.person is None else "person")
     if k is None:
         return Goal(tuple(guarantees), suppression, blind)

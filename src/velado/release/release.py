@@ -269,6 +269,7 @@ class Release:
                 "guarantees": [describe(guarantee) for guarantee in self.goal.guarantees],
                 "suppression_limit": self.goal.suppression,
                 **({"blind": True} if self.goal.blind else {}),
+                **({"improved": True} if self.recoded.before is not None else {}),
                 "seed": self.seed,
                 "operations": [describe(operation) for operation in self.operations],
                 "notes": dict(self.notes),

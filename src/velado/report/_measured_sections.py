@@ -403,7 +403,11 @@ def _what_ifs(facts: ReleaseFacts) -> list[Block | str]:
         say(
             "The same method was run again with only that setting changed. Nothing of these runs is published."
         ),
-        *([say("Its search was cut short there: a release of its own may lose less.")] if shortened else []),
+        *(
+            [say("These runs search for a shorter time: a release made for one of them may lose less.")]
+            if shortened
+            else []
+        ),
         *([Bullets(failed)] if failed else []),
     ]
 

@@ -95,7 +95,7 @@ def note_rows(notes: Mapping[str, object]) -> list[tuple[str, str]]:
             share(value) if getattr(name, "share", False) and isinstance(value, float) else readable(value),
         )
         for name, value in notes.items()
-        if value is not None and value != {} and value != []
+        if value is not None and not (isinstance(value, Mapping | list) and not value)
     ]
 
 

@@ -128,6 +128,11 @@ def compare(
     chosen = _chosen(asked.methods)
     table = read_table(source, schema, asked.undeclared)
     prepared = prepare(table, per=asked.per, population=population)
+    if objectives and not any(isinstance(one, Progressive) for one in chosen):
+        objectives = [
+            "ncp",
+            *(one for one in objectives if one != "ncp"),
+        ]  # what the others are traded against
     chosen = [*_with_settings(chosen, settings or {}), *(Progressive(objective=one) for one in objectives)]
     results = []
     for number, method in enumerate(chosen):

@@ -128,6 +128,8 @@ def violations(seeds: range, tight: int) -> list[int]:
         if any(lower_bound(data, k, effort=e) * data.rows * len(data.columns) > most for e in efforts):
             out.append(seed)
         heavy = data.weighted({column.name: 0.5 + n for n, column in enumerate(data.columns)})
+        if lower_bound(heavy, k) * data.rows * len(data.columns) > best_cost(heavy, k) + 1e-9:
+            out.append(seed)
         if data.rows >= k:
             held = pair_prices(heavy, k)
             more = checked_prices(heavy, k, held, 1_000_000) if seed % tight == 0 else held
@@ -205,3 +207,14 @@ def test_numbers_have_a_bound_and_a_tight_one_is_near(data_folder) -> None:
     data = encode(Table.of(frame, Schema.from_dict({"columns": columns})))
     assert lower_bound(data, 3) == pytest.approx(0.0566, abs=0.0005)  # a release of 0.0618 is known
     assert 0.0600 < lower_bound(data, 3, effort="tight") < 0.0618
+
+
+@pytest.mark.parametrize("effort", ["fast", "tight"])
+@pytest.mark.parametrize("seed", range(40))
+def test_columns_of_little_weight_are_bounded_by_that_weight(seed, effort):
+    rng = np.random.default_rng(seed)
+    data = some_table(rng, int(rng.integers(4, 7)))
+    light = data.weighted({column.name: float(rng.choice([0.01, 0.2, 3.0])) for column in data.columns})
+    assert (
+        lower_bound(light, 2, effort=effort) <= best_cost(light, 2) / (light.rows * len(data.columns)) + 1e-9
+    )

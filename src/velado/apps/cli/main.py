@@ -151,6 +151,13 @@ def _run(arguments: Sequence[str]) -> int:
             return 0
         except (SystemExit, GeneratorExit):
             raise
+        except SystemError as error:
+            # Compiled code that is interrupted reports an error of the system, caused by the key.
+            if isinstance(error.__cause__, KeyboardInterrupt):
+                click.echo("", err=True)
+                return error_display.INTERRUPTED
+            code = error_display.report(error, "--json" in arguments, "--debug" in arguments)
+            error_display.write_hidden(error, kept)
         except click.exceptions.Exit as done:
             return int(done.exit_code)
         except BaseException as error:  # Polars' panics are no Exceptions; they too must not show a cell.

@@ -11,6 +11,7 @@ from velado.errors import ParameterError
 from velado.release.goal import Goal, Progress
 from velado.release.methods._method import Method
 from velado.release.methods._row_covers import RowCovers
+from velado.release.methods.progressive._annealing import Stopped
 from velado.release.methods.progressive._starts import Start, grouping_cost
 from velado.release.methods.progressive.objectives.mixture import ObjectiveMixture
 from velado.release.methods.progressive.progressive import Progressive
@@ -85,17 +86,22 @@ def improved(
     rows = RowCovers.of(data)
     begun = Start(say("groups of the method"), groups.labels, grouping_cost(rows, groups.labels))
     kept_as_they_are = replace(goal, suppression=0.0)
-    found = Partition.of(Progressive(effort).searched(data, rows, kept_as_they_are, begun, seed, progress))
+    stopped, search = Stopped(), Progressive(effort).searched
+    found = Partition.of(search(data, rows, kept_as_they_are, begun, seed, progress, stopped))
     other = replace(
         recoded,
         columns=publish(found),
         partition=found,
         notes={**recoded.notes, GROUPS: found.count},
         before=recoded,
+        warnings=(*recoded.warnings, *stopped.warnings),
     )
     # What is searched and what is published may differ by a little: in long columns with rounded ends, or where a
     # substitute lies outside its group.
-    return other if _loss(data, other) < _loss(data, recoded) else replace(recoded, before=recoded)
+    # Where columns count by weights, the search is by these, and the loss that is shown must not rise for it.
+    plain = replace(data, columns=tuple(replace(column, weight=1.0) for column in data.columns))
+    better = _loss(data, other) < _loss(data, recoded) and _loss(plain, other) <= _loss(plain, recoded)
+    return other if better else replace(recoded, before=recoded, warnings=other.warnings)
 
 
 def _loss(data: EncodedTable, recoded: Recoded) -> float:

@@ -11,7 +11,7 @@ from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import command, option
 from velado.errors import GuaranteeNotMet
-from velado.text import number, percent, say
+from velado.text import number, percent, say, told
 
 if TYPE_CHECKING:
     from velado.report.blocks import Table
@@ -93,7 +93,7 @@ def _view(found: Comparison, k: int) -> Iterator[Table]:
             say("why not"),
         ],
         [
-            [_called(one), *["-"] * 7, one.failed]
+            [_called(one), *["-"] * 7, told(one.failed)]
             if one.loss is None
             else [
                 _called(one),

@@ -19,6 +19,7 @@ from velado.release.methods.progressive._annealing_kernel import (
 )
 from velado.release.methods.progressive._group_state import State, World, fill_state, total_cost
 from velado.release.methods.progressive._neighbour_graph import kd_blocks, neighbour_graph, scaled
+from velado.text import say
 
 _WHOLE = 40_000
 """Up to so many rows the table is searched as one block."""
@@ -31,6 +32,27 @@ _TOGETHER = 64
 _SWEEPS = 2
 _REBUILDS = 0.75
 """Rebuilds of a round for each group."""
+
+
+@dataclass
+class Stopped:
+    """Whether a search was ended from the keyboard: then its result cannot be had again from the settings.
+
+    >>> Stopped().warnings
+    ()
+    """
+
+    by_key: bool = False
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader of the release must know of it."""
+        said = say(
+            "The search was stopped from the keyboard and the best so far is published: the same settings do not give "
+            "this table again."
+        )
+        return (said,) if self.by_key else ()
+
 
 Judge = Callable[[Partition], BoolArray]
 """For each group of a partition, whether it may be published."""
@@ -113,10 +135,12 @@ def annealed(
     told: Told,
     judge: Judge | None = None,
     steps: Steps = COVER_STEPS,
+    stopped: Stopped | None = None,
 ) -> Int32Array:
     """Labels that cost no more than the given ones: groups of *least* rows or more, label -1 for rows left out.
 
-    With a *judge* only groups it lets pass are made. Interrupted from the keyboard, the best so far is kept. The
+    With a *judge* only groups it lets pass are made. Interrupted from the keyboard, the best so far is kept, and *stopped*
+    knows of it. The
     result depends on *seed* and the arguments alone: blocks have seeds of their own, so that threads change nothing.
     """
     start = np.ascontiguousarray(labels, dtype=np.int32)
@@ -143,7 +167,12 @@ def annealed(
                 if search.least < least_cost:
                     best, least_cost = search.best, search.least
                 told((number + r / schedule.rounds) / schedule.seeds, least_cost)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as stop:
+        # Compiled code that is interrupted reports an error of the system, caused by the key.
+        if isinstance(stop, SystemError) and not isinstance(stop.__cause__, KeyboardInterrupt):
+            raise
+        if stopped is not None:
+            stopped.by_key = True
         told(1.0, least_cost)
     return best
 

@@ -251,4 +251,4 @@ def _windows(column: EncodedColumn) -> Levels:
     if size > 1:
         nodes.append(np.zeros(size, dtype=np.int32))
         costs.append(np.ones(size))
-    return nodes, costs
+    return nodes, [column.weight * cost for cost in costs]

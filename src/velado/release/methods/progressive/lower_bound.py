@@ -139,6 +139,8 @@ def lower_bound(
 ) -> float:
     """No release of *data* in groups of *k* rows or more has a smaller NCP than this; a dropped row counts 1.
 
+    Columns count by their weights, as in the loss that is bounded.
+
     NCP here is that of covers: taxonomy nodes and intervals of values. The largest of the bounds by boxes, by pairs
     and, with effort "tight" on small tables, by checked prices: some ten seconds, for a bound that is often within a
     few percent of the best release. *most_work* bounds the tuples looked at in boxes; less makes the bound lower,

@@ -16,7 +16,15 @@ from velado.release.methods._cover_tables import in_blocks
 from velado.release.methods._method import repair
 from velado.release.methods._row_covers import CoverMeasure, RowCovers
 from velado.release.methods.mdav import mdav_labels, standardized
-from velado.release.methods.progressive._annealing import Judge, Schedule, Steps, Told, annealed, world_of
+from velado.release.methods.progressive._annealing import (
+    Judge,
+    Schedule,
+    Steps,
+    Stopped,
+    Told,
+    annealed,
+    world_of,
+)
 from velado.release.methods.progressive._objective_kernel import (
     fill_groups,
     lower_block,
@@ -90,6 +98,7 @@ def searched_for(
     *,
     seed: int,
     told: Told,
+    stopped: Stopped | None = None,
 ) -> Searched:
     """The groups of least *mixture* that the search finds from the best of *starts*, of MDAV's groups and of the default's.
 
@@ -110,12 +119,14 @@ def searched_for(
     offered, ended = list(starts), goal.reads_sensitive
     if "sse" in mixture.weights and not ended:
         offered.append(_mdav_start(data, covers, goal))
-    if list(mixture.weights) != ["sse"] and not ended:
+    if not ended:
         schedule = Schedule.of(data.rows, len(data.columns), least, limit, effort)
-        low, ended = _searched_by_loss(data, covers, goal, starts, schedule, seed)
-        offered.append(low)
+        stopped = Stopped() if stopped is None else stopped
+        offered.append(_searched_by_loss(data, covers, goal, starts, schedule, seed, stopped))
+        ended = stopped.by_key
     values = [mixture.value(data, one.labels) for one in offered]
-    order = np.argsort(values, kind="stable").tolist()
+    # Of equal ones the cheaper by loss: the squared sizes of groups are often the same.
+    order = sorted(range(len(values)), key=lambda at: (round(values[at], 12), offered[at].cost))
     begun, before = offered[order[0]], values[order[0]]
     if ended or not before > 0.0:
         return Searched(begun.labels, begun, before, before)
@@ -135,6 +146,7 @@ def searched_for(
             lambda share, cost, number=number: told((number + share) / _TRIES, cost / scale),  # type: ignore[misc]
             judge=None if goal.rows_only else partial(goal.holds_in_parts, data),
             steps=steps,
+            stopped=stopped,
         )
         after = mixture.value(data, labels)
         if after < before:
@@ -147,10 +159,15 @@ def _scale(data: EncodedTable, mixture: ObjectiveMixture) -> float:
 
 
 def _searched_by_loss(
-    data: EncodedTable, covers: RowCovers, goal: Goal, starts: list[Start], schedule: Schedule, seed: int
-) -> tuple[Start, bool]:
-    """The cheapest start after as many rounds of the search for the loss, the far faster one; whether that was interrupted."""
-    rounds: list[float] = []
+    data: EncodedTable,
+    covers: RowCovers,
+    goal: Goal,
+    starts: list[Start],
+    schedule: Schedule,
+    seed: int,
+    stopped: Stopped,
+) -> Start:
+    """The cheapest start after as many rounds of the search for the loss, the far faster one."""
     begun = min(starts, key=lambda start: start.cost)
     world = world_of(covers, np.array([2 * seed + 1], dtype=np.int64))
     judge: Judge | None = None if goal.rows_only else partial(goal.holds_in_parts, data)
@@ -160,11 +177,11 @@ def _searched_by_loss(
         max(goal.least_rows, 1),
         schedule,
         seed,
-        lambda share, cost: rounds.append(share),
+        lambda share, cost: None,
         judge,
+        stopped=stopped,
     )
-    found = Start(say("groups of low loss"), labels, grouping_cost(covers, labels))
-    return found, 0 < len(rounds) < schedule.rounds * schedule.seeds
+    return Start(say("groups of low loss"), labels, grouping_cost(covers, labels))
 
 
 def _mdav_start(data: EncodedTable, covers: RowCovers, goal: Goal) -> Start:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from velado.randomness import seeded
 from velado.release.goal import Goal, Progress, Promise, silent, within
 from velado.release.methods._method import RecoderName, Takes, published
 from velado.release.methods._row_covers import RowCovers
-from velado.release.methods.progressive._annealing import Schedule, annealed, world_of
+from velado.release.methods.progressive._annealing import Schedule, Stopped, annealed, world_of
 from velado.release.methods.progressive._cover_lattice import CoverLattice, lattice
 from velado.release.methods.progressive._neighbour_graph import gathered
 from velado.release.methods.progressive._neighbourhood_search import search, start
@@ -35,6 +36,12 @@ from velado.text import say
 from velado.text.writing import few_digits, number
 
 # Large groups of categories: made better by listing the boxes of neighbouring groups, in steps that report progress.
+
+_SEARCH = NoteName("search", say("search for better groups"))
+_IN_VIEW = say(
+    "left out, since the promise reads sensitive values and groups searched for with these in view would tell of them; "
+    "--blind makes the groups without them"
+)
 
 _WORK = 65_000_000
 """About a second of one core."""
@@ -166,25 +173,23 @@ class Progressive:
             starts = self._starts(data, rows, goal, seed, within(progress, 0.0, 0.3))
             return self._for_purpose(data, rows, goal, starts, seed, progress)
         begun = self.start(data, rows, goal, seed, within(progress, 0.0, 0.3))
-        labels = self.searched(data, rows, goal, begun, seed, within(progress, 0.3, 0.95))
+        stopped = Stopped()
+        labels = self.searched(data, rows, goal, begun, seed, within(progress, 0.3, 0.95), stopped)
         cells = max(data.rows * len(data.columns), 1)
-        made = published(
-            data,
-            Partition.of(labels),
-            goal,
-            self.recoder,
-            within(progress, 0.95, 0.96),
-            {
-                NoteName("start", say("start of the search")): begun.name,
-                NoteName("start_loss", say("loss of the start"), share=True): begun.cost / cells,
-                NoteName("searched_loss", say("loss after the search"), share=True): grouping_cost(
-                    rows, labels
-                )
-                / cells,
-            },
-        )
+        notes: dict[str, object] = {
+            NoteName("start", say("start of the search")): begun.name,
+            NoteName("start_loss", say("loss of the start"), share=True): begun.cost / cells,
+        }
+        if goal.reads_sensitive:
+            notes[_SEARCH] = _IN_VIEW
+        else:
+            notes[NoteName("searched_loss", say("loss after the search"), share=True)] = (
+                grouping_cost(rows, labels) / cells
+            )
+        groups = Partition.of(labels)
+        made = published(data, groups, goal, self.recoder, within(progress, 0.95, 0.96), notes)
         progress(1.0, "done")
-        return made
+        return replace(made, warnings=(*made.warnings, *stopped.warnings))
 
     def _of_tuples(self, data: EncodedTable, goal: Goal, progress: Progress) -> Recoded:
         """The start alone, in whole tuples: the search parts equal rows, which a table of counts cannot tell apart."""
@@ -200,9 +205,7 @@ class Progressive:
             NoteName("start", say("start of the search")): begun.name,
             NoteName("start_loss", say("loss of the start"), share=True): begun.cost
             / max(data.total * len(data.columns), 1),
-            NoteName("search", say("search for better groups")): say(
-                "left out, since rows with the same values are counted together"
-            ),
+            _SEARCH: say("left out, since rows with the same values are counted together"),
         }
         labels = Partition.of(begun.labels)
         return published(data, labels, goal, self.recoder, within(progress, 0.95, 1.0), notes)
@@ -246,22 +249,32 @@ class Progressive:
 
         mixture = ObjectiveMixture.of(self.objective)
         effort = _EFFORT[self.effort]
-        found = searched_for(data, rows, goal, mixture, starts, effort, seed=seed, told=told)
+        stopped = Stopped()
+        found = searched_for(data, rows, goal, mixture, starts, effort, seed=seed, told=told, stopped=stopped)
         notes: dict[str, object] = {
             NoteName("start", say("start of the search")): found.start.name,
             OBJECTIVE: mixture.title,
             OBJECTIVE_BEFORE: found.before,
-            OBJECTIVE_AFTER: found.after,
+            **({_SEARCH: _IN_VIEW} if goal.reads_sensitive else {OBJECTIVE_AFTER: found.after}),
         }
         groups = Partition.of(found.labels)
         made = published(data, groups, goal, self.recoder, within(progress, 0.95, 0.96), notes)
         progress(1.0, "done")
-        return made
+        return replace(made, warnings=(*made.warnings, *stopped.warnings))
 
     def searched(
-        self, data: EncodedTable, rows: RowCovers, goal: Goal, begun: Start, seed: int, progress: Progress
+        self,
+        data: EncodedTable,
+        rows: RowCovers,
+        goal: Goal,
+        begun: Start,
+        seed: int,
+        progress: Progress,
+        stopped: Stopped | None = None,
     ) -> IntArray:
         """The groups of the start made cheaper, within the steps that the effort allows.
+
+        *stopped* is told where somebody ended the search from the keyboard.
 
         >>> from velado.release.guarantees.k_anonymity import KAnonymity
         >>> from velado.testing.examples import encoded
@@ -291,7 +304,7 @@ class Progressive:
         schedule = Schedule.of(data.rows, len(data.columns), least, goal.suppressible(data.rows), effort)
         world = world_of(rows, np.array([2 * seed + 1], dtype=np.int64))
         judge = None if goal.rows_only else lambda groups: goal.holds_in_parts(data, groups)
-        labels: IntArray = annealed(world, begun.labels, least, schedule, seed, told, judge)
+        labels: IntArray = annealed(world, begun.labels, least, schedule, seed, told, judge, stopped=stopped)
         if boxes:
             random = seeded(seed, self.name)
             found = Partition.of(labels).labels

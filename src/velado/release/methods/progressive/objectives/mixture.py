@@ -122,9 +122,8 @@ class ObjectiveMixture:
         0.05
         """
         shown = ShownGroups.of(data, labels)
-        return sum(
-            self.weights[one.name] * one.value(shown) for one in OBJECTIVES if one.name in self.weights
-        )
+        asked = [one for one in OBJECTIVES if one.name in self.weights]
+        return float(sum(self.weights[one.name] * one.value(shown) for one in asked))
 
     def mix(self, rows: int, weight: float) -> FloatArray:
         """What one unit of each objective's cost of a group weighs, so that the sum over groups is rows x value.
