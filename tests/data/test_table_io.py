@@ -302,3 +302,11 @@ def test_a_byte_order_mark_before_a_toml_file_is_passed_over(tmp_path):
     file = tmp_path / "study.toml"
     file.write_bytes(b"\xef\xbb\xbf[data]\ntarget = 'x'\n")
     assert parse_toml(file) == {"data": {"target": "x"}}
+
+
+def test_columns_left_out_are_forgotten_with_the_rows_they_belonged_to() -> None:
+    schema = Schema.from_dict({"columns": {"age": {"role": "quasi", "kind": "numeric"}}})
+    table = read_table(pl.DataFrame({"age": [20, 30], "note": ["a", "b"]}), schema, "drop")
+    assert table.dropped is not None
+    assert table.with_frame(table.frame.head(1)).dropped is None
+    assert table.with_frame(table.frame.reverse()).dropped is not None

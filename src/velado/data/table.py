@@ -125,8 +125,12 @@ class Table:
         return replace(self, came=came, dropped=reduce(pl.DataFrame.hstack, parts) if parts else None)
 
     def with_frame(self, frame: pl.DataFrame) -> Table:
-        """The same schema over another frame (after an operation on its columns)."""
-        return replace(self, frame=frame)
+        """The same schema over another frame (after an operation on its columns).
+
+        With other rows, the columns that were left out no longer belong to them and are forgotten.
+        """
+        stays = self.dropped is not None and self.dropped.height == frame.height
+        return replace(self, frame=frame, dropped=self.dropped if stays else None)
 
     def with_schema(self, schema: Schema) -> Table:
         """The same cells with another meaning."""
