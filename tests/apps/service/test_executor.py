@@ -166,6 +166,31 @@ def test_turns_come_in_order_and_room_is_given_back(gate: threading.Event) -> No
     asyncio.run(play())
 
 
+def test_time_that_is_up_is_not_called_a_client_that_left(gate: threading.Event) -> None:
+    """Event loops wake early: uvloop counts whole milliseconds."""
+
+    class Early(asyncio.SelectorEventLoop):
+        def call_later(self, delay: float, *args: Any, **kwargs: Any) -> asyncio.TimerHandle:
+            return super().call_later(max(0.0, delay - 0.02), *args, **kwargs)
+
+    async def play() -> None:
+        executor = BoundedExecutor(1, 1)
+        job = await begun(executor.run(gate.wait, BOUND))
+        never = asyncio.Event()
+
+        async def receive() -> dict[str, str]:
+            await never.wait()
+            return {"type": "http.disconnect"}
+
+        with pytest.raises(Problem, match="busy"):
+            await executor.run(lambda: None, 0.1, receive)
+        gate.set()
+        assert await job
+
+    with asyncio.Runner(loop_factory=Early) as runner:
+        runner.run(play())
+
+
 def test_a_job_whose_request_has_gone_keeps_its_place_until_its_thread_ends(gate: threading.Event) -> None:
     """Otherwise hanging questions, each given up by its client, would pile up beyond any limit."""
 
