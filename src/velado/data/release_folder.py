@@ -36,6 +36,27 @@ class ReleaseFolder:
     rows: npt.NDArray[np.int64] | None = None
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PublishedFolder:
+    """A release was written to *folder*: one part of it may leave, the other stays.
+
+    >>> PublishedFolder(folder=Path("out")).public.as_posix()
+    'out/release'
+    """
+
+    folder: Path
+
+    @property
+    def public(self) -> Path:
+        """The folder that may leave."""
+        return self.folder / PUBLIC
+
+    @property
+    def private(self) -> Path:
+        """The folder that stays."""
+        return self.folder / PRIVATE
+
+
 def read_folder(release: Path) -> ReleaseFolder:
     """The release of a folder that `anonymize` made, or of a published table.
 

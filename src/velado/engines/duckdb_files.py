@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -254,6 +255,33 @@ def stamp(path: Path) -> Stamp | None:
     except OSError:
         return None
     return now.st_ino, now.st_size, now.st_mtime_ns
+
+
+def bytes_digest(files: Sequence[Path]) -> bytes:
+    """A digest of the bytes of all files, in their order.
+
+    >>> bytes_digest([]).hex()[:8]
+    'e3b0c442'
+    """
+    whole = hashlib.sha256()
+    for path in files:
+        with path.open("rb") as file:
+            whole.update(hashlib.file_digest(file, "sha256").digest())
+    return whole.digest()
+
+
+def refuse_changed(files: Sequence[Path], stamps: Sequence[Stamp | None]) -> None:
+    """Nothing, if every file has the stamp it had; else an error.
+
+    >>> refuse_changed([Path("no-such-file")], [None])
+    """
+    for path, before in zip(files, stamps, strict=True):
+        if stamp(path) != before:
+            raise TableError(
+                say("'{path}' changed while it was read.", path=path.name),
+                "What was counted and what would be published could be different rows.",
+                "Try again when nobody writes to the files, or take a copy of them.",
+            )
 
 
 def need(library: str, why: str, extra: str) -> None:

@@ -14,7 +14,19 @@ import polars as pl
 import pyarrow as pa
 
 from velado.data.schema import Schema
-from velado.engines.duckdb_files import CSV, PARQUET, Stamp, connect, need, quoted, scan_files, stamp, threads
+from velado.engines.duckdb_files import (
+    CSV,
+    PARQUET,
+    Stamp,
+    bytes_digest,
+    connect,
+    need,
+    quoted,
+    refuse_changed,
+    scan_files,
+    stamp,
+    threads,
+)
 from velado.engines.row_source import (
     ROWS,
     Coding,
@@ -202,23 +214,13 @@ class DuckDBSource:
 
     def fingerprint(self) -> bytes:
         """A digest of the files' bytes, or of the answer's where rows were handed in."""
-        whole = hashlib.sha256()
-        for path in self.files:
-            with path.open("rb") as file:
-                whole.update(hashlib.file_digest(file, "sha256").digest())
-        if not self.files:
-            whole.update(self.frame().hash_rows().sort().to_numpy().tobytes())
-        return whole.digest()
+        if self.files:
+            return bytes_digest(self.files)
+        return hashlib.sha256(self.frame().hash_rows().sort().to_numpy().tobytes()).digest()
 
     def unchanged(self) -> None:
         """Nothing, if the files are those that were first counted; else an error."""
-        for path, before in zip(self.files, self.stamps, strict=True):
-            if stamp(path) != before:
-                raise TableError(
-                    say("'{path}' changed while it was read.", path=path.name),
-                    "What was counted and what would be published could be different rows.",
-                    "Try again when nobody writes to the files, or take a copy of them.",
-                )
+        refuse_changed(self.files, self.stamps)
 
     def close(self) -> None:
         """Give memory and what was written to the private folder back."""

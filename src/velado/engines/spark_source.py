@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from velado.data.csv_reading import duplicate_names
-from velado.engines.duckdb_files import Stamp, stamp
+from velado.engines.duckdb_files import Stamp, bytes_digest, refuse_changed
 from velado.engines.row_source import CODE, ROWS, Coding, Recoding, Sink, TupleKeys, coding_list
 from velado.errors import EngineError, ParameterError, TableError
 from velado.text import say
@@ -191,29 +191,19 @@ class SparkSource:
         """A digest of the files' bytes where they are known, else of all rows, in whatever order they come."""
         from pyspark.sql import functions as F
 
-        whole = hashlib.sha256()
-        for path in self.files:
-            with path.open("rb") as file:
-                whole.update(hashlib.file_digest(file, "sha256").digest())
-        if not self.files:
-            cells = [F.col(name) for name in self.cells.columns]
-            sums = [
-                F.sum(_hash([F.lit(seed), *cells, *[cell.isNull() for cell in cells]]).cast("decimal(20,0)"))
-                for seed in (1, 2)
-            ]
-            found = self._arrow(self.cells.agg(*[s.alias(f"s{at}") for at, s in enumerate(sums)]))
-            whole.update(repr((self.types.names, self.rows, found.to_pylist())).encode())
-        return whole.digest()
+        if self.files:
+            return bytes_digest(self.files)
+        cells = [F.col(name) for name in self.cells.columns]
+        sums = [
+            F.sum(_hash([F.lit(seed), *cells, *[cell.isNull() for cell in cells]]).cast("decimal(20,0)"))
+            for seed in (1, 2)
+        ]
+        found = self._arrow(self.cells.agg(*[s.alias(f"s{at}") for at, s in enumerate(sums)]))
+        return hashlib.sha256(repr((self.types.names, self.rows, found.to_pylist())).encode()).digest()
 
     def unchanged(self) -> None:
         """Nothing, if the files are those that were first counted; else an error. A frame's rows are counted in the result."""
-        for path, before in zip(self.files, self.stamps, strict=True):
-            if stamp(path) != before:
-                raise TableError(
-                    say("'{path}' changed while it was read.", path=path.name),
-                    "What was counted and what would be published could be different rows.",
-                    "Try again when nobody writes to the files, or take a copy of them.",
-                )
+        refuse_changed(self.files, self.stamps)
 
     def close(self) -> None:
         """Nothing: the session is its owner's."""

@@ -18,10 +18,16 @@ from velado.report.blocks import (
     table,
 )
 from velado.report.engine_facts import EngineFacts
-from velado.report.phrases import note_rows, phrase, typed
-from velado.report.release_page import about, columns_section, footer, limits_section, promise_section
-from velado.settings import describe
-from velado.text import NOTHING, count, duration, join, listed, say, say_n, share
+from velado.report.phrases import note_rows, phrase
+from velado.report.release_page import (
+    about,
+    columns_section,
+    footer,
+    limits_section,
+    made_with,
+    promise_section,
+)
+from velado.text import count, duration, join, listed, say, say_n, share
 
 
 def engine_page(facts: EngineFacts) -> Page:
@@ -210,19 +216,9 @@ def _engine(facts: EngineFacts) -> Section:
 
 
 def _repeat(facts: EngineFacts) -> Section:
-    plan, source, output = facts.release.plan, facts.source, facts.output
-    parameters = {name: value for name, value in describe(plan.method).items() if name != "name"}
+    plan = facts.release.plan
     rows = [
-        (say("method"), join((plan.method.title, f"({plan.method.name})"))),
-        (say("source"), plan.method.source),
-        (say("parameters"), typed(parameters) or NOTHING),
-        (say("suppression allowed"), share(plan.goal.suppression)),
-        (say("seed"), str(plan.seed)),
-        (
-            say("input"),
-            join((f"{source.name},", say("fingerprint under the owner's key"), source.keyed_sha256)),
-        ),
-        (say("output"), f"{output.file}, SHA-256 {output.sha256}"),
+        *made_with(plan.method, plan.goal, plan.seed, facts.source, facts.output),
         *note_rows(plan.recoded.notes),
     ]
     return section(

@@ -14,6 +14,7 @@ from velado.data.schema import AboutDataset, Schema
 from velado.release.gate import Signed
 from velado.release.goal import Goal
 from velado.release.guarantees._guarantee import Verdict
+from velado.release.methods._method import Method
 from velado.release.operations import columns_of
 from velado.report._measured_sections import (
     distributions_section,
@@ -39,7 +40,7 @@ from velado.report.blocks import (
     table,
     text,
 )
-from velado.report.facts import OutputFacts, ReleaseFacts
+from velado.report.facts import OutputFacts, ReleaseFacts, SourceFacts
 from velado.report.phrases import NEVER_PROMISED, note_rows, phrase, typed, verdict_sentence
 from velado.settings import describe
 from velado.text import NOTHING, count, few_digits, join, listed, number, plain, say, say_n, share
@@ -514,21 +515,37 @@ def columns_section(
     return section("columns", say("What each column is"), *blocks)
 
 
-def _repeat(facts: ReleaseFacts) -> Section:
-    """How the release was made and how to make it again."""
-    release, source, output = facts.release, facts.source, facts.output
-    parameters = {name: value for name, value in describe(release.method).items() if name != "name"}
-    rows = [
-        (say("method"), join((release.method.title, f"({release.method.name})"))),
-        (say("source"), release.method.source),
+def made_with(
+    method: Method, goal: Goal, seed: int, source: SourceFacts, output: OutputFacts
+) -> list[tuple[str, str]]:
+    """The settings of a run, the same whoever ran it: each one's name, and its value.
+
+    >>> from velado.testing.examples import small_release
+    >>> facts = small_release().facts
+    >>> rows = made_with(facts.release.method, facts.release.goal, 7, facts.source, facts.output)
+    >>> [(str(name), value) for name, value in rows if value == "7"]
+    [('seed', '7')]
+    """
+    parameters = {name: value for name, value in describe(method).items() if name != "name"}
+    return [
+        (say("method"), join((method.title, f"({method.name})"))),
+        (say("source"), method.source),
         (say("parameters"), typed(parameters) or NOTHING),
-        (say("suppression allowed"), share(release.goal.suppression)),
-        (say("seed"), str(release.seed)),
+        (say("suppression allowed"), share(goal.suppression)),
+        (say("seed"), str(seed)),
         (
             say("input"),
             join((f"{source.name},", say("fingerprint under the owner's key"), source.keyed_sha256)),
         ),
         (say("output"), f"{output.file}, SHA-256 {output.sha256}"),
+    ]
+
+
+def _repeat(facts: ReleaseFacts) -> Section:
+    """How the release was made and how to make it again."""
+    release = facts.release
+    rows = [
+        *made_with(release.method, release.goal, release.seed, facts.source, facts.output),
         *((say("operation done first"), typed(describe(operation))) for operation in release.operations),
         *note_rows(release.notes),
     ]

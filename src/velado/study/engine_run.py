@@ -21,6 +21,7 @@ import pyarrow as pa
 from velado.data.formulas import formula_cells
 from velado.data.io import read_schema
 from velado.data.keys import OWNER_FILE, Key, owner_key
+from velado.data.release_folder import PublishedFolder
 from velado.data.schema import Schema
 from velado.data.staging import PRIVATE, PUBLIC, StagedFolder, file_digest, staged_folder
 from velado.data.table import Undeclared
@@ -55,7 +56,7 @@ from velado.text import Language, say, say_n, speaking
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class EnginePublished:
+class EnginePublished(PublishedFolder):
     """A release that an engine wrote to *folder*, all that is known of it, and the *page* its reports were rendered from.
 
     >>> from velado.testing.examples import small_lake
@@ -65,22 +66,11 @@ class EnginePublished:
 
     facts: EngineFacts
     page: Page
-    folder: Path
 
     @property
     def release(self) -> SourceRelease:
         """The release itself."""
         return self.facts.release
-
-    @property
-    def public(self) -> Path:
-        """The folder that may leave."""
-        return self.folder / PUBLIC
-
-    @property
-    def private(self) -> Path:
-        """The folder that stays."""
-        return self.folder / PRIVATE
 
     def __repr__(self) -> str:
         return f"EnginePublished({self.release!r} in '{self.folder.name}')"

@@ -20,6 +20,7 @@ from velado.data.formulas import escaped_names
 from velado.data.io import attach_taxonomies, read_schema, read_table
 from velado.data.keys import OWNER_FILE, Key, owner_key
 from velado.data.partition import Partition
+from velado.data.release_folder import PublishedFolder
 from velado.data.schema import Schema
 from velado.data.staging import (
     PRIVATE,
@@ -75,7 +76,7 @@ def _in_english(facts: ReleaseFacts) -> object:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Published:
+class Published(PublishedFolder):
     """A release that stands in *folder*, all that is known of it, and the *page* its reports were rendered from.
 
     *public* is the part of the folder that may be handed over, *private* the part that stays.
@@ -87,7 +88,6 @@ class Published:
 
     facts: ReleaseFacts
     page: Page
-    folder: Path
 
     @property
     def release(self) -> Release:
@@ -98,16 +98,6 @@ class Published:
     def scores(self) -> Scores:
         """What was measured on it."""
         return self.facts.scores
-
-    @property
-    def public(self) -> Path:
-        """The folder that may leave."""
-        return self.folder / PUBLIC
-
-    @property
-    def private(self) -> Path:
-        """The folder that stays."""
-        return self.folder / PRIVATE
 
     def __repr__(self) -> str:
         return f"Published({self.release!r} in '{self.folder.name}')"

@@ -163,7 +163,7 @@ def anonymize(
                     progress=progress,
                 )
             )
-        show.result(lambda: _engine_document(done), _engine_lines(done))
+        show.result(lambda: _document(done, cost=done.release.facts()["cost"]), _engine_lines(done))
         return
     with show.waiting() as progress:
         from velado.study.run import publish
@@ -273,10 +273,10 @@ def propose(file: Path, reading: flags.ReadingFlags) -> NoReturn:
 
 def show_published(done: Published) -> None:
     """A finished release is told: as JSON the manifest and the folder, else in ten lines and its warnings."""
-    show.result(lambda: _document(done), _lines(done))
+    show.result(lambda: _document(done, metrics=done.scores.to_dict()), _lines(done))
 
 
-def _document(done: Published) -> dict[str, object]:
+def _document(done: Published | EnginePublished, **cost: object) -> dict[str, object]:
     import json
 
     # The owner sees all that was measured; the manifest, which leaves, has only what the table shows.
@@ -288,7 +288,7 @@ def _document(done: Published) -> dict[str, object]:
         **json.loads((done.public / "manifest.json").read_text("utf-8")),
         "side_doors": facts["promise"]["side_doors"],
         "how": facts["how"],
-        "metrics": done.scores.to_dict(),
+        **cost,
     }
 
 
@@ -299,21 +299,6 @@ def _lines(done: Published) -> Iterator[str | show.Note]:
     report = "report.html" if "report.html" in reports else (reports[0] if reports else "")
     yield from (show.warning(text) for text in warning_lines(done.facts))
     yield from ten_lines(done.facts, done.public, done.private / report)
-
-
-def _engine_document(done: EnginePublished) -> dict[str, object]:
-    import json
-
-    facts = done.release.facts()
-    parts = {part.name: sorted(path.name for path in part.iterdir()) for part in (done.public, done.private)}
-    return {
-        "folder": str(done.folder),
-        "files": parts,
-        **json.loads((done.public / "manifest.json").read_text("utf-8")),
-        "side_doors": facts["promise"]["side_doors"],
-        "how": facts["how"],
-        "cost": facts["cost"],
-    }
 
 
 def _engine_lines(done: EnginePublished) -> Iterator[str | show.Note]:
