@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from velado.apps.cli import run
-from velado.apps.cli.completion import ASKED, SHELLS, script
-from velado.apps.cli.main import ORDER
+from velado.apps.cli.main import ASKED, ORDER, SHELLS, script
 
 ROOT = Path(__file__).resolve().parents[2]
 

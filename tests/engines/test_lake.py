@@ -28,7 +28,7 @@ from velado.errors import (
     VeladoError,
 )
 from velado.release.guarantees import KAnonymity
-from velado.release.sources import source_gate
+from velado.release.sources import source_check
 from velado.release.sources.source_check import check_source, published_groups
 from velado.release.verify import verify
 from velado.study.engine_run import publish_files
@@ -229,7 +229,7 @@ def test_identifiers_people_and_side_doors_are_refused_as_in_memory(tmp_path: Pa
 def test_beyond_the_sample_repeated_people_are_counted_exactly(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source_gate, "SAMPLE_ROWS", 2_000)
+    monkeypatch.setattr(source_check, "SAMPLE_ROWS", 2_000)
     lake = tmp_path / "lake"
     lake.mkdir()
     rows = 40_000

@@ -17,7 +17,7 @@ from velado.engines.duckdb_source import of_arrow
 from velado.errors import EngineError, MissingExtra, ParameterError, SchemaError, TableError, VeladoError
 from velado.release.guarantees import LDiversity, TCloseness
 from velado.release.run_settings import run_settings
-from velado.release.sources import source_gate
+from velado.release.sources import source_check
 from velado.release.sources.source_release import plan_release, prepare_source
 from velado.study.engine_run import publish_files
 
@@ -163,7 +163,7 @@ def test_the_driver_never_collects_rows(session, monkeypatch) -> None:
         "illness": {"role": "sensitive"},
     }
     given = as_spark(session, frame)
-    monkeypatch.setattr(source_gate, "SAMPLE_ROWS", sampled)
+    monkeypatch.setattr(source_check, "SAMPLE_ROWS", sampled)
     brought: list[int] = []
 
     def counted(way):

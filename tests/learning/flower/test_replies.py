@@ -13,11 +13,10 @@ from flwr.app import Array, Context, Message, RecordDict
 
 from velado.learning.flower import Federation
 from velado.learning.flower._local_rows import Locally
-from velado.learning.flower._loop_grid import LoopGrid
 from velado.learning.flower._packets import ARRAYS, FACTS, to_content
 from velado.learning.flower._rounds_kept import write_client
 from velado.learning.flower._server import counts_fit, round_fault
-from velado.learning.flower.client_app import from_folder, make_client_app, number_of
+from velado.learning.flower.client_app import LoopGrid, from_folder, make_client_app, number_of
 from velado.learning.flower.flower_records import ClientRecord, Packet
 from velado.learning.flower.server_app import Ended, serve
 from velado.learning.flower.simulation import Ready, make_ready

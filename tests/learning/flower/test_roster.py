@@ -11,10 +11,10 @@ from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
 from velado.learning.flower import Federation
-from velado.learning.flower._loop_grid import LoopGrid
 from velado.learning.flower._packets import to_content
-from velado.learning.flower._strategy import Roster
+from velado.learning.flower.client_app import LoopGrid
 from velado.learning.flower.flower_records import Packet
+from velado.learning.flower.server_app import Roster
 
 
 class Grid(LoopGrid):

@@ -30,8 +30,7 @@ from velado.release.methods import (
     TopDownGreedy,
 )
 from velado.release.methods._cover_tables import CoverTables, fill_costs, in_blocks
-from velado.release.methods._optimizers import OPTIMIZERS, Search
-from velado.release.methods.gok import assign, memberships
+from velado.release.methods.gok import OPTIMIZERS, Search, assign, memberships
 from velado.release.methods.mdav import mdav_labels, standardized
 
 VECTORS = Path(__file__).parents[2] / "vectors"

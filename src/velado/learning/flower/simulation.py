@@ -367,7 +367,7 @@ def _run(ready: Ready, engine: Engine, home: Path, on_round: OnRound | None, sto
         np.concatenate([part.test_labels for part in ready.parts]),
     )
     if engine == "loop":
-        from velado.learning.flower._loop_grid import LoopGrid
+        from velado.learning.flower.client_app import LoopGrid
 
         grid = stop.guard(LoopGrid(cast(Any, stop.guarded(app)), clients))
         return serve(grid, agreed, seed, tested, on_round)

@@ -1,6 +1,6 @@
 """A table that stays where it lies: judged from a sample and exact counts, encoded as counted tuples, released, checked.
 
-The same rules as for a table in memory, in the same order: `source_gate` settles identifiers, people and side doors,
+The same rules as for a table in memory, in the same order: `source_check` settles identifiers, people and side doors,
 `source_tuples` brings the distinct values and tuples and codes them, `source_release` runs the method on them and says what
-is published for each, and `source_check` counts what was written and lets the guarantees read those counts.
+is published for each, and `source_check` again counts what was written and lets the guarantees read those counts.
 """

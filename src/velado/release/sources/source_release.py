@@ -26,8 +26,7 @@ from velado.release.prepare import check_columns
 from velado.release.recoded import Recoded
 from velado.release.release import settled
 from velado.release.side_doors.door import SideDoor, quoted, refuse_small_door, telling_columns
-from velado.release.sources.source_check import check_source, published_groups, smallest_group
-from velado.release.sources.source_gate import Judged, judge
+from velado.release.sources.source_check import Judged, check_source, judge, published_groups, smallest_group
 from velado.release.sources.source_tuples import SourceTuples, read_tuples, refuse_cells
 from velado.settings import describe
 from velado.text import say
