@@ -30,7 +30,11 @@ from velado.text import say
 
 
 class LoopGrid(Grid):
-    """Nodes 1..clients, each with a context of its own that lasts as long as the grid."""
+    """Nodes 1..clients, each with a context of its own that lasts as long as the grid.
+
+    >>> sorted(LoopGrid(ClientApp(), 3).contexts)
+    [1, 2, 3]
+    """
 
     def __init__(self, app: ClientApp, clients: int) -> None:
         self._app = app

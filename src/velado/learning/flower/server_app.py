@@ -74,6 +74,9 @@ class Roster:
 
     A machine that was started again may be another node with the same number: it takes the place of the old one when
     that is gone. While both are there the second is turned away.
+
+    >>> Roster(Federation(patience=200.0)).hello  # seconds
+    2000.0
     """
 
     federation: Federation
@@ -266,7 +269,13 @@ _NO_AREA_ANYWHERE = say("No AUC: no client that scored holds out rows of two cla
 
 
 class Rounds(Strategy):
-    """One run at the server. *truth* are the pooled held-out labels in a simulation; without them clients score."""
+    """One run at the server. *truth* are the pooled held-out labels in a simulation; without them clients score.
+
+    >>> from velado.learning.flower.simulation import small_ready
+    >>> agreed = small_ready().terms.agreed
+    >>> Rounds(agreed, holder_of(agreed, None), Roster(agreed.federation), 0, np.array([0, 1, 1, 1])).majority
+    0.75
+    """
 
     def __init__(
         self,
@@ -491,8 +500,7 @@ def serve(
     """All rounds are run over *grid*. *tested* are pooled held-out rows to score on; without them clients score.
 
     >>> from velado.learning.flower._client import TrainingClient
-    >>> from velado.learning.flower.client_app import LoopGrid
-    >>> from velado.learning.flower.client_app import make_client_app, number_of
+    >>> from velado.learning.flower.client_app import LoopGrid, make_client_app, number_of
     >>> from velado.learning.flower.simulation import small_ready
     >>> ready = small_ready()
     >>> agreed, parts = ready.terms.agreed, ready.parts

@@ -29,7 +29,7 @@ Move = Callable[[FloatArray, FloatArray, int], FloatArray]
 
 
 @dataclass(frozen=True)
-class Found:
+class _Found:
     """What a search found: the best position, its fitness, the fitness after each iteration, and how many it tried."""
 
     best: FloatArray
@@ -47,6 +47,11 @@ class Search:
     """Candidates *start* (N x D) within 0..1 on their way to a lower *fitness*.
 
     It ends after *iterations*, or after *patience* of them without gain; *told* hears of each.
+
+    >>> random = np.random.default_rng(0)
+    >>> search = Search(start=random.random((6, 1)), fitness=lambda x: float(x[0]), random=random, iterations=50, patience=50)
+    >>> particle_swarm(search).fitness < 0.01
+    True
     """
 
     start: FloatArray
@@ -56,7 +61,7 @@ class Search:
     patience: int
     told: Callable[[int, float], None] = _unheard
 
-    def improved(self, *moves: Move) -> Found:
+    def improved(self, *moves: Move) -> _Found:
         """The best place ever seen; each candidate stays at its best one until a move finds a better (greedy selection)."""
         own = self.start.copy()
         scores = np.array([self.fitness(place) for place in own])
@@ -76,10 +81,10 @@ class Search:
                 break
         winner = int(np.argmin(scores))
         tried = len(own) * (1 + len(moves) * (len(history) - 1))
-        return Found(own[winner].copy(), float(scores[winner]), tuple(history), tried)
+        return _Found(own[winner].copy(), float(scores[winner]), tuple(history), tried)
 
 
-Optimizer = Callable[[Search], Found]
+Optimizer = Callable[[Search], _Found]
 
 # The gorilla troops optimizer (Abdollahzadeh, Gharehchopogh, Mirjalili 2021), as published, on any fitness.
 #
@@ -97,7 +102,7 @@ Optimizer = Callable[[Search], Found]
 _P, _BETA, _W = 0.03, 3.0, 0.8
 
 
-def gorilla_troops(search: Search) -> Found:
+def gorilla_troops(search: Search) -> _Found:
     """The least fitness found by a troop.
 
     >>> troop, random = np.array([[0.9], [0.4], [0.1]]), np.random.default_rng(0)
@@ -161,7 +166,7 @@ def _exploit(
 _CHI, _PULL = 0.7298, 2.05
 
 
-def particle_swarm(search: Search) -> Found:
+def particle_swarm(search: Search) -> _Found:
     """The least fitness found by a swarm whose particles start at rest; one that would leave 0..1 stops at its border.
 
     >>> swarm, random = np.array([[0.9], [0.4], [0.1]]), np.random.default_rng(0)
@@ -190,7 +195,7 @@ def particle_swarm(search: Search) -> Found:
 _FACTOR, _CROSSING = 0.5, 0.9
 
 
-def differential_evolution(search: Search) -> Found:
+def differential_evolution(search: Search) -> _Found:
     """The least fitness found by evolution; a coordinate that would leave 0..1 stops at its border.
 
     >>> few, random = np.array([[0.9], [0.45], [0.1], [0.2]]), np.random.default_rng(0)
