@@ -101,7 +101,7 @@ def test_the_tutorial_runs_as_it_is_written(tutorial, tmp_path):
                 env=environment,
                 capture_output=True,
                 text=True,
-                timeout=240,
+                timeout=600,
             )
             printed = done.stdout + done.stderr
             assert done.returncode == 0, f"{body}\n{printed}"
@@ -113,7 +113,7 @@ def test_the_tutorial_runs_as_it_is_written(tutorial, tmp_path):
                 env=environment,
                 capture_output=True,
                 text=True,
-                timeout=240,
+                timeout=600,
             )
             printed = done.stdout + done.stderr
             assert done.returncode == 0, f"{body}\n{printed}"

@@ -67,7 +67,7 @@ def is_open(connection: socket.socket) -> bool:
         return False
 
 
-def left_open(connections: list[socket.socket], most: int, seconds: float = 5.0) -> int:
+def left_open(connections: list[socket.socket], most: int, seconds: float = 9.0) -> int:
     """How many are open once no more than *most* are, or when the time is up."""
     end = time.monotonic() + seconds
     while True:

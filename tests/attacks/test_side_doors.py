@@ -338,7 +338,8 @@ def chance_column(rng: np.random.Generator, rows: int) -> Any:
 
 @pytest.mark.slow
 def test_columns_drawn_independently_are_hardly_ever_doors() -> None:
-    tables, findings, orders = 300, 0, 0
+    # The seeds are fixed. A rule that errs on one table in ten would pass with a chance of one in eight thousand.
+    tables, findings, orders = 150, 0, 0
     for seed in range(tables):
         rng = np.random.default_rng(seed)
         rows = int(rng.choice([25, 40, 80, 200, 600]))

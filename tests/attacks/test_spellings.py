@@ -217,8 +217,9 @@ def test_a_value_named_like_its_group_has_one_loss_everywhere(method) -> None:
     assert release.facts()["cost"]["ncp"] == made
 
 
-# A table takes 150 ms. Before a release of velado itself, let it be 10,000.
-ODD_TABLES = int(os.environ.get("VELADO_ODD_TABLES", "1500"))
+# A table takes 150 ms. What goes wrong on one table in twenty is missed by 250 in fewer than three runs of a million.
+# Before a release of velado itself, let it be 10,000.
+ODD_TABLES = int(os.environ.get("VELADO_ODD_TABLES", "250"))
 
 ODD = [
     lambda text, draw: text,

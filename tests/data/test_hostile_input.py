@@ -314,10 +314,10 @@ def test_a_number_is_a_name_where_the_schema_fits_the_header(tmp_path):
     ],
 )
 def test_an_irregular_file_is_one_clear_error(data, word):
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(TableError, match=word):
         parse_csv(data, "t.csv")
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 @pytest.mark.parametrize("encoding", ["undefined", "utf-99", "hex", "idna", ""])

@@ -37,9 +37,9 @@ PAIRS = [
 
 @pytest.mark.parametrize(("epsilon", "delta"), PAIRS)
 def test_an_approximate_budget_is_the_largest_rho_rounded_down(epsilon: str, delta: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     budget = Budget.approximate(epsilon, delta)
-    assert time.monotonic() - began < 1
+    assert time.process_time() - began < 1
     with localcontext() as context:
         context.prec = 250
         best = largest_rho(Fraction(epsilon), Fraction(delta))
@@ -126,10 +126,10 @@ def test_the_smallest_delta_still_has_a_meaning() -> None:
     ],
 )
 def test_numbers_of_absurd_size_are_refused_at_once(text) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(ParameterError):
         exact(text)
-    assert time.monotonic() - began < 0.1
+    assert time.process_time() - began < 0.1
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_a_deadline_stops_a_choice_between_two_cells() -> None:
     with pytest.raises(EngineError):
         noise.choose_smallest("epsilon", 20.0, rows, deadline=began + 0.2)
     # All of them would take about a hundred seconds.
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 40
 
 
 def test_almost_no_noise_gives_the_exact_numbers_back() -> None:

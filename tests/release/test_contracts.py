@@ -65,7 +65,7 @@ def test_every_method_declares_itself(method):
     ],
     ids=repr,
 )
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(table=tables(), k=st.integers(2, 6), order=st.randoms(use_true_random=False))
 def test_every_release_keeps_its_promise(method, table, k, order):
     try:
@@ -88,7 +88,7 @@ def test_every_release_keeps_its_promise(method, table, k, order):
 
 
 @pytest.mark.parametrize("method", GUARANTEED, ids=lambda m: m.name)
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(table=tables(), k=st.integers(2, 4), l=st.integers(2, 3), suppression=st.sampled_from([0.0, 0.1, 0.5]))
 def test_every_method_keeps_l_diversity_or_publishes_nothing(method, table, k, l, suppression):
     try:
@@ -131,7 +131,7 @@ def test_every_guarantee_finds_in_the_counts_what_its_definition_says_of_the_row
 @pytest.mark.parametrize(
     ("method", "guarantee"), pairs_in(5, GUARANTEED, WITHIN, lambda m, g: f"{m.name}-{g!r}")
 )
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(table=tables(person=False), k=st.integers(2, 4), suppression=st.sampled_from([0.0, 0.2]))
 def test_every_pair_of_method_and_guarantee_holds_or_publishes_nothing(
     method, guarantee, table, k, suppression
@@ -153,7 +153,7 @@ def test_every_pair_of_method_and_guarantee_holds_or_publishes_nothing(
 
 @pytest.mark.parametrize("guarantee", one_in(2, [e for e in EXAMPLES if e.reads == "population"], repr))
 @pytest.mark.parametrize("method", one_in(3, GUARANTEED, lambda m: m.name))
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(
     table=tables(person=False, min_rows=8),
     more=tables(person=False, min_rows=20),
@@ -207,7 +207,7 @@ def adult_table(data_folder):
     "guarantee", [TCloseness(0.4), pytest.param(BetaLikeness(1.5, "basic"), marks=pytest.mark.slow)], ids=repr
 )
 @pytest.mark.parametrize("method", one_in(3, reversed(GUARANTEED), lambda m: m.name))
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(table=tables(person=False, min_rows=10))
 def test_what_was_released_with_suppressed_rows_verifies_from_the_file(method, guarantee, table):
     """ "The whole table" of a distribution promise is what was published: the file alone must show that it holds."""

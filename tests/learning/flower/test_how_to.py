@@ -39,7 +39,7 @@ def run_block(language: str, body: str, folder: Path) -> str:
             start_new_session=True,
         )
         try:
-            code: int | str = block.wait(timeout=300)
+            code: int | str = block.wait(timeout=600)
         except subprocess.TimeoutExpired:
             os.killpg(block.pid, signal.SIGKILL)
             block.wait(timeout=20)

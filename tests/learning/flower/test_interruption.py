@@ -78,7 +78,7 @@ def started(place: Path, code: str, *words: object) -> Iterator[subprocess.Popen
 
 def training(place: Path) -> Path:
     """The folder of the run, once it trains."""
-    end = time.monotonic() + 90
+    end = time.monotonic() + 240
     while time.monotonic() < end:
         for folder in place.glob("vf-*"):
             if (folder / "rows" / "4.json").exists():
@@ -97,7 +97,7 @@ def test_a_run_ended_by_a_signal_keeps_its_rounds_and_says_so_in_one_sentence(
     with started(place, RUN, "federate", recipe(tmp_path, 100_000), "-o", out, "--engine", "loop") as process:
         training(place)
         process.send_signal(getattr(signal, name))
-        said, _ = process.communicate(timeout=30)
+        said, _ = process.communicate(timeout=120)
     assert process.returncode == code, said
     assert said.count("\n") == 1 and "of 100000 rounds, as you asked" in said
     fit = json.loads((out / "fit.json").read_text("utf-8"))
@@ -116,7 +116,7 @@ def test_true_rows_of_a_killed_run_are_removed_by_the_next(tmp_path: Path, place
     assert list((left / "rows").glob("*.npz"))
     words = ("federate", recipe(tmp_path, 1), "-o", tmp_path / "b", "--engine", "loop")
     with started(place, RUN, *words) as process:
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate(timeout=240)
     assert process.returncode == 0, said
     assert not list(place.iterdir())
 
@@ -151,12 +151,12 @@ def test_flowers_engine_ends_within_seconds_and_ray_with_it(
         start = time.monotonic()
         # A terminal sends Ctrl-C to every process of the group.
         (os.killpg if name == "SIGINT" else os.kill)(process.pid, getattr(signal, name))
-        said, _ = process.communicate(timeout=40)
+        said, _ = process.communicate(timeout=120)
         took = time.monotonic() - start
     kept = said.splitlines()[-1].split()
     assert kept[0] == "kept" and int(kept[1]) >= 3 and int(kept[2]) == code, said
-    assert took < 20 and not list(place.iterdir())
-    end = time.monotonic() + 30
+    assert took < 60 and not list(place.iterdir())
+    end = time.monotonic() + 90
     while alive(process.pid) and time.monotonic() < end:
         time.sleep(0.3)  # Ray's workers end when they see that it is gone
     assert not alive(process.pid)

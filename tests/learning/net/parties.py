@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PASSPHRASE = "four words and more"
 # The least cost of guessing that is accepted: tests open many keys.
 LOG2_N = 15
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 def free_ports(count: int) -> list[int]:

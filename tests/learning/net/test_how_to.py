@@ -36,7 +36,7 @@ def test_the_page_runs_as_it_is_written(tmp_path: Path) -> None:
             capture_output=True,
             text=True,
             encoding="utf-8",
-            timeout=180,
+            timeout=600,
         )
         assert done.returncode == 0, done.stderr
         printed.append(done.stdout)

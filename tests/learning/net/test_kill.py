@@ -4,8 +4,11 @@ A point is (party, i): the party is killed as soon as its audit log shows its i-
 or, for i = 0, as soon as it listens.
 """
 
+import random
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +18,7 @@ from .parties import Consortium, consortium
 
 pytestmark = pytest.mark.slow  # it starts processes
 
+PATIENCE = 120.0
 STEPS = {"received", "processed", "sent"}
 PARTIES = {"evaluator": 1, "provider": 1, "client": 3}
 
@@ -31,68 +35,75 @@ def last_point(protocol: str, role: str) -> int:
     return number
 
 
-FEW = [
-    ("delegated", "hub", 7),
-    ("delegated", "vault", 7),
-    ("delegated", "clinic-1", 2),
-    ("masked", "hub", 10),
-]
-ALL = [
-    (protocol, name, point)
-    for protocol in ("delegated", "masked")
-    for name, role in (("hub", "evaluator"), ("vault", "provider"), ("clinic-1", "client"))
-    for point in range(last_point(protocol, role) + 1)
-]
+PROTOCOLS_KILLED = ("delegated", "masked")
+ROLES = {"hub": "evaluator", "vault": "provider", "clinic-1": "client"}
+
+
+def jobs() -> list[Any]:
+    """Jobs in which each of three parties is killed once: all their points, each in one job.
+
+    The others' points are drawn, so that parties die at the same time, one after the other, and while one is away.
+    """
+    out = []
+    for protocol in PROTOCOLS_KILLED:
+        draw = random.Random(protocol)
+        lists = {}
+        for name, role in ROLES.items():
+            points = list(range(last_point(protocol, role) + 1))
+            draw.shuffle(points)
+            lists[name] = points
+        for at in range(max(map(len, lists.values()))):
+            killed = {name: points[at] for name, points in lists.items() if at < len(points)}
+            called = "-".join(f"{name}@{point}" for name, point in killed.items())
+            out.append(pytest.param(protocol, killed, id=f"{protocol}-{called}"))
+    return out
 
 
 def steps(group: Consortium, name: str) -> int:
     return sum(line["event"] in STEPS for line in group.audit(name))
 
 
-def kill_at(group: Consortium, name: str, point: int) -> None:
-    """The party is killed when it has come so far; one that has ended by then is not."""
-    end = time.monotonic() + 60
-    while not group.audit(name) or steps(group, name) < point:
-        assert time.monotonic() < end, f"{name} did not come to step {point}: {group.audit(name)}"
-        if group.running[name].poll() is not None:
-            break
+def kill_at(group: Consortium, points: Mapping[str, int]) -> None:
+    """Each party is killed when it has come so far, and started again; one that has ended by then is only started."""
+    end, left = time.monotonic() + PATIENCE, dict(points)
+    while left:
+        for name, point in list(left.items()):
+            ended = group.running[name].poll() is not None
+            if ended or (group.audit(name) and steps(group, name) >= point):
+                if not ended:
+                    group.kill(name)
+                assert steps(group, name) >= point
+                group.start(name)
+                del left[name]
+        assert time.monotonic() < end, f"{left} did not come so far: {[group.audit(name) for name in left]}"
         time.sleep(0.002)
-    if group.running[name].poll() is None:
-        group.kill(name)
 
 
-def killed_once(folder: Path, protocol: str, name: str, point: int) -> None:
-    with consortium(folder, protocol=protocol, minutes=2) as group:
+@pytest.mark.parametrize(("protocol", "killed"), jobs())
+def test_parties_killed_at_any_boundary_come_back(
+    tmp_path: Path, protocol: str, killed: dict[str, int]
+) -> None:
+    with consortium(tmp_path, protocol=protocol, minutes=3) as group:
         group.start()
-        kill_at(group, name, point)
-        assert steps(group, name) >= point
-        group.start(name)
-        codes = group.wait(seconds=110)
+        kill_at(group, killed)
+        codes = group.wait(seconds=170)
         assert set(codes.values()) == {0}, "\n".join(f"{n}: {group.log(n)}" for n in group.running)
         knowing = [p.name for p in group.job.parties if protocol == "delegated" or p.role != "provider"]
         assert all(group.fit(party) == group.expected for party in knowing)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("protocol", "name", "point"), FEW)
-def test_a_party_killed_at_a_boundary_comes_back(
-    tmp_path: Path, protocol: str, name: str, point: int
-) -> None:
-    killed_once(tmp_path, protocol, name, point)
-
-
-@pytest.mark.parametrize(("protocol", "name", "point"), [point for point in ALL if point not in FEW])
-def test_a_party_killed_at_any_boundary_comes_back(
-    tmp_path: Path, protocol: str, name: str, point: int
-) -> None:
-    killed_once(tmp_path, protocol, name, point)
+def test_every_boundary_of_every_party_is_in_one_job() -> None:
+    for protocol in PROTOCOLS_KILLED:
+        killed = [param.values[1] for param in jobs() if param.values[0] == protocol]
+        for name, role in ROLES.items():
+            points = [one[name] for one in killed if name in one]
+            assert sorted(points) == list(range(last_point(protocol, role) + 1))
 
 
 def test_all_parties_killed_one_after_the_other_come_back(tmp_path: Path) -> None:
     with consortium(tmp_path, minutes=3) as group:
         group.start()
         for name, point in (("vault", 2), ("hub", 3), ("clinic-0", 3), ("clinic-1", 2), ("vault", 4)):
-            kill_at(group, name, point)
-            group.start(name)
+            kill_at(group, {name: point})
         assert set(group.wait(seconds=150).values()) == {0}
         assert all(group.fit(name) == group.expected for name in group.running)

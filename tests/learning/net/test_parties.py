@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow  # it starts processes
 FAILED = EncryptionError.exit_code
 
 
-def until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
+def until(holds: Callable[[], bool], seconds: float = 120.0) -> None:
     """Waits for something that must come true."""
     end = time.monotonic() + seconds
     while not holds():

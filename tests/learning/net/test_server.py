@@ -230,7 +230,7 @@ def test_bytes_that_drip_in_do_not_hold_a_connection(
     )
     with opened as connection, pytest.raises((OSError, AssertionError)):
         connection.settimeout(0.3)
-        while time.monotonic() - begun < 10 * HEAD_SECONDS:
+        while time.monotonic() - begun < 20 * HEAD_SECONDS:
             drip(connection)
             try:
                 # Either an answer (408), or the end: both mean that it was let go.
@@ -238,7 +238,7 @@ def test_bytes_that_drip_in_do_not_hold_a_connection(
                 raise ConnectionResetError
             except TimeoutError:
                 continue
-    assert time.monotonic() - begun < 4 * HEAD_SECONDS
+    assert time.monotonic() - begun < 12 * HEAD_SECONDS
 
 
 def test_a_party_is_heard_while_strangers_hold_every_place(

@@ -35,9 +35,9 @@ def test_a_late_call_is_interrupted_until_it_ends_and_not_afterwards() -> None:
 
 def test_a_call_that_ends_in_time_is_never_interrupted() -> None:
     dog, late = Watchdog(), threading.Event()
-    quick = dog.watch(0.05, late.set)
+    quick = dog.watch(1.0, late.set)
     dog.end(quick)
-    other = dog.watch(0.1, lambda: None)
+    other = dog.watch(1.2, lambda: None)
     until(lambda: other.late)
     dog.end(other)
     assert not late.is_set() and not quick.late

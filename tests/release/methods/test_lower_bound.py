@@ -128,12 +128,13 @@ def violations(seeds: range, tight: int) -> list[int]:
         if any(lower_bound(data, k, effort=e) * data.rows * len(data.columns) > most for e in efforts):
             out.append(seed)
         heavy = data.weighted({column.name: 0.5 + n for n, column in enumerate(data.columns)})
-        if lower_bound(heavy, k) * data.rows * len(data.columns) > best_cost(heavy, k) + 1e-9:
+        most = best_cost(heavy, k) + 1e-9
+        if lower_bound(heavy, k) * data.rows * len(data.columns) > most:
             out.append(seed)
         if data.rows >= k:
             held = pair_prices(heavy, k)
             more = checked_prices(heavy, k, held, 1_000_000) if seed % tight == 0 else held
-            if max(held.sum(), more.sum()) > best_cost(heavy, k) + 1e-9:
+            if max(held.sum(), more.sum()) > most:
                 out.append(seed)
     return out
 
@@ -143,8 +144,9 @@ def test_no_grouping_of_a_tiny_table_costs_less_than_the_bound() -> None:
 
 
 @pytest.mark.slow
-def test_no_grouping_of_ten_thousand_tiny_tables_costs_less_than_the_bound() -> None:
-    assert violations(range(1_000, 11_000), tight=5) == []
+def test_no_grouping_of_thousands_of_tiny_tables_costs_less_than_the_bound() -> None:
+    # A bound that is wrong on one table in a hundred is missed by 1,500 with a chance below one in a million.
+    assert violations(range(1_000, 2_500), tight=5) == []
 
 
 def test_pairs_are_exact_where_they_are_all_there_is() -> None:

@@ -75,7 +75,7 @@ def best_loss(data: EncodedTable, k: int) -> float:
 
 # High effort takes ten times as long, for a promise that does not depend on it.
 @pytest.mark.parametrize("effort", ["fast", "default", pytest.param("high", marks=pytest.mark.slow)])
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(table=tables(), k=st.integers(2, 6), order=st.randoms(use_true_random=False))
 def test_every_release_keeps_its_promise_and_covers_the_true_values(effort, table, k, order):
     method = Progressive(effort=effort)

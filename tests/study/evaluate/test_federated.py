@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -13,8 +15,11 @@ from velado.study.evaluate import study_settings as federated
 from velado.study.evaluate._study_grid import ORIGINAL, cells_of, estimate, plan
 from velado.study.evaluate.load import load
 from velado.study.evaluate.page import to_markdown
+from velado.study.evaluate.study_outcome import Study
 from velado.study.evaluate.study_run import START_UP, evaluate, make_plan, takes_all_cores
 from velado.study.evaluate.study_settings import StudyRecipe
+
+from .conftest import written
 
 SECTION = "[federated]\nclients = 4\nrounds = 3\nk = [3]\nmethods = ['mondrian']\n"
 # The rest of the grid, where only the runs across clients are looked at.
@@ -118,10 +123,25 @@ def study(example, tmp_path: Path):
     return run
 
 
+@dataclass(frozen=True)
+class Whole:
+    """The study with its section, computed once, and its folder."""
+
+    study: Study
+    out: Path
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    pytest.importorskip("flwr", reason="runs across clients need velado[federated]")
+    folder = tmp_path_factory.mktemp("whole")
+    return Whole(evaluate(across(written(folder / "in")), folder / "out", jobs=1), folder / "out")
+
+
 @pytest.mark.slow
-def test_runs_are_stored_cell_by_cell_and_never_computed_twice(study, tmp_path: Path) -> None:
-    found = study()
-    out = tmp_path / "out"
+def test_runs_are_stored_cell_by_cell_and_never_computed_twice(study, whole, tmp_path: Path) -> None:
+    found = whole.study
+    out = Path(shutil.copytree(whole.out, tmp_path / "out"))
     assert found.gaps.height == 0 and found.planned == found.results.height == 32 + 4
     before = {path.name: path.stat().st_mtime_ns for path in (out / CELLS).iterdir()}
     again = study()
@@ -145,8 +165,8 @@ def _larger(study, out: Path):
 
 
 @pytest.mark.slow
-def test_every_run_is_told_round_by_round_and_client_by_client(study, tmp_path: Path) -> None:
-    document = json.loads(json.dumps(study().facts().to_dict()))
+def test_every_run_is_told_round_by_round_and_client_by_client(whole) -> None:
+    document = json.loads(json.dumps(whole.study.facts().to_dict()))
     fits = document["federated"]
     assert [(fit["method"], fit["k"], fit["seed"]) for fit in fits] == [
         (ORIGINAL, None, 0),
@@ -171,8 +191,8 @@ def test_every_run_is_told_round_by_round_and_client_by_client(study, tmp_path: 
 
 
 @pytest.mark.slow
-def test_both_languages_have_the_section(study) -> None:
-    found = study()
+def test_both_languages_have_the_section(whole) -> None:
+    found = whole.study
     page = to_markdown(found.facts())
     part = page.partition("## Training across clients")[2].partition("\n## ")[0]
     assert re.search(r"\| logistic, rows dealt out evenly \| mondrian, k = 3 \| \d+\.\d% \(", part)
@@ -185,7 +205,7 @@ def test_both_languages_have_the_section(study) -> None:
 @pytest.mark.slow
 def test_a_client_with_too_few_rows_sits_out_and_is_seen_to(study, tmp_path: Path) -> None:
     lines = "splits = ['dirichlet']\nalpha = 0.2\nparticipation = 0.25\nseeds = [0]\n"
-    found = study(SECTION.replace("k = [3]", "k = [30]") + lines)
+    found = study(SECTION.replace("k = [3]", "k = [30]") + lines, *SMALL)
     (one,) = [one for one in found.across_clients if one.row.setting.method == "mondrian"]
     assert 0 < one.sat_out < one.clients == 4
     page = (tmp_path / "out" / "study.md").read_text("utf-8")
@@ -222,8 +242,8 @@ def test_answers_that_did_not_come_are_counted(study) -> None:
 def test_flowers_engine_in_a_process_of_its_own_gives_the_numbers_of_the_loop(
     example, study, tmp_path: Path
 ) -> None:
-    loop = study(SECTION + "seeds = [0]\n")
-    path = across(example, SECTION + "seeds = [0]\nengine = 'flower'\n")
+    loop = study(SECTION + "seeds = [0]\n", *SMALL)
+    path = across(example, SECTION + "seeds = [0]\nengine = 'flower'\n", *SMALL)
     flower = evaluate(path, tmp_path / "flower", jobs=2)
     columns = ["method", "accuracy", "auc", "ncp", "record_linkage"]
     one, two = (
