@@ -20,10 +20,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 FEWER, FEWEST = 10, 3
 QUICK = os.environ.get("VELADO_EXAMPLES") != "all"
 
-# On the small tables of a quick run, threads wait for each other longer than they work. The full run keeps
-# them, since an answer that depends on their order must be seen somewhere. Set before anything imports polars.
+# On small tables threads wait for each other longer than they work: Polars has one here, and several where it is tried
+# that no answer depends on their order (test_threads.py). The full run keeps those of the models, since it must be
+# seen somewhere for them too. Set before anything imports polars.
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
 if QUICK:
-    for pool in ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    for pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(pool, "1")
 
 # Modules and tests live until the end: looking through them for garbage again and again finds none.
