@@ -19,8 +19,9 @@ ifdef VELADO_DATA
 export VELADO_DATA
 endif
 
-# Two workers, and one file stays on one worker so that a file's Numba kernels are compiled once.
-PYTEST  := $(BIN)/python -m pytest -n 2 --dist loadfile
+# Two workers, and one file stays on one worker so that a file's Numba kernels are compiled once. Files are begun in the
+# order in which tests/conftest.py puts them.
+PYTEST  := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 CHECKED := src tests $(wildcard benchmarks)
 
 .DEFAULT_GOAL := help

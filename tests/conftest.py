@@ -31,6 +31,26 @@ if QUICK:
 # Modules and tests live until the end: looking through them for garbage again and again finds none.
 gc.disable()
 
+# Files that take a minute and more come first: one of them begun last would keep one worker busy and the other idle.
+LONG = (
+    "tests/test_docs.py",
+    "tests/attacks/test_spellings.py",
+    "tests/learning/flower/test_deployment.py",
+    "tests/learning/flower/test_how_to.py",
+    "tests/learning/flower/test_interruption.py",
+    "tests/learning/net/test_kill.py",
+    "tests/learning/net/test_parties.py",
+    "tests/papers/test_gfkmc_federated.py",
+    "tests/query/audit/test_epsilon_audit.py",
+    "tests/query/store/test_processes.py",
+    "tests/release/test_contracts.py",
+    "tests/release/methods/test_lowest_loss.py",
+    "tests/release/methods/test_progressive.py",
+    "tests/study/evaluate/test_federated.py",
+    "tests/study/evaluate/test_run.py",
+    "tests/test_notebooks.py",
+)
+
 # Fixtures that start a server, a browser or five parties.
 STARTED = {"postgres_url", "browser", "finished"}
 
@@ -41,11 +61,12 @@ os.environ["VELADO_STATE"] = tempfile.mkdtemp(prefix="velado-state-")
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whoever asks for a server or a browser is slow, and properties try fewer examples in a quick run."""
+    """Whoever asks for a server or a browser is slow, properties try fewer examples in a quick run, long files come first."""
     for item in items:
         if STARTED.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
     try_fewer_examples(items)
+    items.sort(key=lambda item: item.nodeid.partition("::")[0] not in LONG)
 
 
 def pytest_collection_finish() -> None:

@@ -1,13 +1,17 @@
 """Bugs put in on purpose: each must turn the suite red, or the suite would not have told us of a real one.
 
-The package and its tests are copied, one text is changed, and the tests that guard it are run in a process of their own. A
-change whose text is no longer found fails too: the bug must then be seeded anew where the code went.
+The package and its tests are copied once, one text is changed for as long as the tests that guard it run in a process of
+their own. A change whose text is no longer found fails too: the bug must then be seeded anew where the code went.
 """
 
+import compileall
 import os
+import py_compile
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,13 +76,35 @@ BUGS = (
 )  # fmt: skip
 
 
-def copy(folder: Path) -> Path:
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package, its tests and their settings, in a folder of their own."""
+    folder = tmp_path_factory.mktemp("copied")
     ignored = shutil.ignore_patterns("__pycache__", "*.nbi", "*.nbc")
     for name in ("src", "tests"):
         shutil.copytree(ROOT / name, folder / name, ignore=ignored)
     shutil.copy(ROOT / "pyproject.toml", folder)
+    # Compiled once for all runs. By its hash a changed file is known whatever the clock says.
+    checked = py_compile.PycInvalidationMode.CHECKED_HASH
+    assert compileall.compile_dir(folder / "src", quiet=1, invalidation_mode=checked)
     return folder
+
+
+@contextmanager
+def with_bug(folder: Path, bug: Bug) -> Iterator[None]:
+    """The bug is in the copy, and out of it again."""
+    before: dict[Path, str] = {}
+    try:
+        for file, old, new in bug.changes:
+            path = folder / "src" / "velado" / file
+            source = path.read_text("utf-8")
+            before.setdefault(path, source)
+            assert source.count(old) == 1, f"the text to change is not in {file} exactly once"
+            path.write_text(source.replace(old, new), "utf-8")
+        yield
+    finally:
+        for path, source in before.items():
+            path.write_text(source, "utf-8")
 
 
 def suite(folder: Path, guards: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
@@ -101,22 +127,17 @@ def suite(folder: Path, guards: tuple[str, ...]) -> subprocess.CompletedProcess[
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name.replace(" ", "-"))
-def test_a_seeded_bug_turns_the_suite_red(bug: Bug, tmp_path: Path) -> None:
-    folder = copy(tmp_path / "copy")
-    for file, old, new in bug.changes:
-        path = folder / "src" / "velado" / file
-        source = path.read_text("utf-8")
-        assert source.count(old) == 1, f"the text to change is not in {file} exactly once"
-        path.write_text(source.replace(old, new), "utf-8")
-    for guard in bug.guards:
-        done = suite(folder, (guard,))
-        # 1 is "tests were run and some failed"; anything else is no verdict.
-        assert done.returncode == 1, f"{guard} did not notice\n{done.stdout[-3000:]}{done.stderr[-1000:]}"
-        assert " failed" in done.stdout and " error" not in done.stdout.splitlines()[-1]
+def test_a_seeded_bug_turns_the_suite_red(bug: Bug, copied: Path) -> None:
+    with with_bug(copied, bug):
+        for guard in bug.guards:
+            done = suite(copied, (guard,))
+            # 1 is "tests were run and some failed"; anything else is no verdict.
+            assert done.returncode == 1, f"{guard} did not notice\n{done.stdout[-3000:]}{done.stderr[-1000:]}"
+            assert " failed" in done.stdout and " error" not in done.stdout.splitlines()[-1]
 
 
 @pytest.mark.slow
-def test_without_a_bug_the_same_tests_are_green(tmp_path: Path) -> None:
+def test_without_a_bug_the_same_tests_are_green(copied: Path) -> None:
     guards = tuple(dict.fromkeys(guard for bug in BUGS for guard in bug.guards))
-    done = suite(copy(tmp_path / "copy"), guards)
+    done = suite(copied, guards)
     assert done.returncode == 0, done.stdout[-3000:]
