@@ -339,6 +339,8 @@ def test_a_run_killed_at_any_moment_leaves_a_whole_release_or_none(tmp_path: Pat
             time.sleep(float(draw.uniform(0, 1.3 * lasts)))
             run.send_signal(signal.SIGKILL)
         killed += run.returncode == -signal.SIGKILL
+        if run.returncode == 0:
+            lasts *= 0.7  # the machine was busier when it was timed
         assert verify(out / "release" / "table.parquet", schema(), [KAnonymity(5)]).holds
     assert killed >= 5
     release(lake, tmp_path, force=True)
