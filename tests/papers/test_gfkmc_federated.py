@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import shutil
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ from velado.papers.gfkmc.gfkmc_federated import (
     RoundCurve,
     why,
 )
-from velado.papers.paper_registry import ADULT, ADULT_FILES, reproduction_named
+from velado.papers.paper_registry import reproduction_named
 from velado.release.goal import silent
 
 pytest.importorskip("sklearn", reason="models are the extra velado[ml]")
@@ -108,23 +107,11 @@ def test_the_paper_profile_gives_the_authors_numbers(data_folder, k) -> None:
     assert auc == pytest.approx(FIGURES["6.14"].published[name][place], abs=0.015)
 
 
-@pytest.fixture(scope="module")
-def fifth(data_folder, tmp_path_factory):
-    """A data folder whose Adult has every fifth row: what a figure is made of does not depend on how many there are."""
-    folder = tmp_path_factory.mktemp("fifth")
-    for file in ADULT_FILES:
-        (folder / file).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(data_folder / file, folder / file)
-    first, *rows = (data_folder / ADULT).read_text("utf-8").splitlines(keepends=True)
-    (folder / ADULT).write_text("".join([first, *rows[::5]]), "utf-8")
-    return folder
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("figure", ["6.11", "6.14"])
-def test_a_quick_figure_has_every_method_at_every_round(fifth, figure) -> None:
+def test_a_quick_figure_has_every_method_at_every_round(data_folder, figure) -> None:
     pytest.importorskip("flwr", reason="Flower is the extra velado[federated]")
-    found = reproduction_named(f"gfkmc-figure-{figure}").carry_out(fifth, silent, quick=True)
+    found = reproduction_named(f"gfkmc-figure-{figure}").carry_out(data_folder, silent, quick=True)
     rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
     assert {row["method"] for row in rows} == {"original data", *FEDERATED, COVER_DRAWN}
     assert {row["round"] for row in rows} == {1, 5, 10, 100}
