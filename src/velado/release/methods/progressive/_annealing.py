@@ -11,21 +11,18 @@ import numpy as np
 
 from velado.data.partition import BoolArray, FloatArray, Int32Array, Int64Array, IntArray, Partition
 from velado.release.methods._row_covers import RowCovers
-from velado.release.methods.progressive._annealing_kernel import (
-    Plan,
-    Stock,
-    anneal_block,
-    anneal_small_blocks,
-)
+from velado.release.methods.progressive._annealing_kernel import anneal_block, anneal_small_blocks
 from velado.release.methods.progressive._group_state import State, World, fill_state, total_cost
 from velado.release.methods.progressive._neighbour_graph import kd_blocks, neighbour_graph, scaled
+from velado.release.methods.progressive._regroup_kernel import Plan, Stock
 from velado.text import say
 
 _WHOLE = 40_000
 """Up to so many rows the table is searched as one block."""
 _BLOCK = 20_000
 _HEAT = 0.1
-_COOLEST = 0.05
+_COOLEST = 0.2
+"""What is left of the heat before the last round, which has none."""
 _THREADS = 2
 _TOGETHER = 64
 """Rows are visited by such heaps of near ones."""
@@ -118,7 +115,7 @@ class Schedule:
         sweep = _SWEEPS * rows * (0.7 + 0.006 * min(least, 40) * columns)
         rebuild = 6 + 0.0125 * least * least * columns
         rebuilds = _REBUILDS * min(1.0, 10 / least) * rows / least
-        allowed = effort * 1e6 * (2.4 + 4.0e-5 * min(rows, 20_000) + 1.5e-5 * max(rows - 20_000, 0))
+        allowed = effort * 1e6 * (2.0 + 3.4e-5 * min(rows, 20_000) + 1.25e-5 * max(rows - 20_000, 0))
         seeds = 6 if rows <= 500 else 1
         rounds = int(allowed / (sweep + rebuild * rebuilds + 50) / seeds)
         most = int((20 + rows) * max(effort, 1.0))
