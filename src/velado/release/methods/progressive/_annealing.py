@@ -11,25 +11,24 @@ import numpy as np
 
 from velado.data.partition import BoolArray, FloatArray, Int32Array, Int64Array, IntArray, Partition
 from velado.release.methods._row_covers import RowCovers
-from velado.release.methods.progressive._annealing_kernel import (
-    Plan,
-    Stock,
-    anneal_block,
-    anneal_small_blocks,
-)
+from velado.release.methods.progressive._annealing_kernel import anneal_block, anneal_small_blocks
 from velado.release.methods.progressive._group_state import State, World, fill_state, total_cost
 from velado.release.methods.progressive._neighbour_graph import kd_blocks, neighbour_graph, scaled
+from velado.release.methods.progressive._regroup_kernel import Plan, Stock
 from velado.text import say
 
 _WHOLE = 40_000
 """Up to so many rows the table is searched as one block."""
 _BLOCK = 20_000
 _HEAT = 0.1
-_COOLEST = 0.05
+_COOLEST = 0.2
+"""What is left of the heat before the last round, which has none."""
 _THREADS = 2
 _TOGETHER = 64
 """Rows are visited by such heaps of near ones."""
 _SWEEPS = 2
+_JUDGED = 4
+"""Rounds that are judged do a part of the steps of others."""
 _REBUILDS = 0.75
 """Rebuilds of a round for each group."""
 
@@ -118,7 +117,7 @@ class Schedule:
         sweep = _SWEEPS * rows * (0.7 + 0.006 * min(least, 40) * columns)
         rebuild = 6 + 0.0125 * least * least * columns
         rebuilds = _REBUILDS * min(1.0, 10 / least) * rows / least
-        allowed = effort * 1e6 * (2.4 + 4.0e-5 * min(rows, 20_000) + 1.5e-5 * max(rows - 20_000, 0))
+        allowed = effort * 1e6 * (1.9 + 2.6e-5 * min(rows, 20_000) + 0.3e-5 * max(rows - 20_000, 0))
         seeds = 6 if rows <= 500 else 1
         rounds = int(allowed / (sweep + rebuild * rebuilds + 50) / seeds)
         most = int((20 + rows) * max(effort, 1.0))
@@ -144,6 +143,7 @@ def annealed(
     result depends on *seed* and the arguments alone: blocks have seeds of their own, so that threads change nothing.
     """
     start = np.ascontiguousarray(labels, dtype=np.int32)
+    rounds = schedule.rounds if judge is None else _JUDGED * schedule.rounds
     best, least_cost = start, np.inf
     try:
         for number in range(schedule.seeds):
@@ -153,8 +153,8 @@ def annealed(
             best, least_cost = (best, least_cost) if least_cost < np.inf else (start, search.cost)
             heat = schedule.heat
             r = 0
-            while r < schedule.rounds:
-                cool = _COOLEST ** (r / max(schedule.rounds - 1, 1)) if r < schedule.rounds - 1 else 0.0
+            while r < rounds:
+                cool = _COOLEST ** (r / max(rounds - 1, 1)) if r < rounds - 1 else 0.0
                 if judge is None:
                     search.round(heat * cool)
                     if r == 0 and search.cost > search.first and heat > 1e-3:
@@ -162,11 +162,11 @@ def annealed(
                         heat /= 2
                         continue
                 else:
-                    search.judged_round(judge, r)
+                    search.judged_round(judge, r, heat * cool)
                 r += 1
                 if search.least < least_cost:
                     best, least_cost = search.best, search.least
-                told((number + r / schedule.rounds) / schedule.seeds, least_cost)
+                told((number + r / rounds) / schedule.seeds, least_cost)
     except (KeyboardInterrupt, SystemError) as stop:
         # Compiled code that is interrupted reports an error of the system, caused by the key.
         if isinstance(stop, SystemError) and not isinstance(stop.__cause__, KeyboardInterrupt):
@@ -270,15 +270,16 @@ class _Search:
         given = np.concatenate(([0], np.cumsum(need)))
         return kept[by_block], edges, groups, np.flatnonzero(state.block < 0), given
 
-    def judged_round(self, judge: Judge, number: int) -> None:
+    def judged_round(self, judge: Judge, number: int, heat: float) -> None:
         """Steps inside small disjoint blocks; a block in which a group does not pass is as it was before."""
         self.drawn += 1
+        heat *= self.steps.warmth(self.world, self.state, self.cost) / self.groups
         before = self.state.label.copy()
         mean = self.rows.size / self.groups
         rows, edges, _, spare, given = self._blocks(int((2.5 + 3 * (number % 3)) * mean))
         # Groups that the goal has made large are made anew at about their size as well as at the least size.
         least = self.least_rows if number % 2 else max(self.least_rows, int(0.8 * mean))
-        plan = Plan(least, 0.0, int(number % 4 < 2), int(number % 4 >= 2), self.drop)
+        plan = Plan(least, heat, int(number % 4 < 2), int(number % 4 >= 2), self.drop)
         self.steps.small_blocks(
             world=self.world,
             state=self.state,

@@ -11,9 +11,9 @@ import numpy as np
 from numba import njit
 
 from velado.data.partition import FloatArray, Int32Array, Int64Array
-from velado.release.methods.progressive._annealing_kernel import Plan, Stock
 from velado.release.methods.progressive._group_state import link, unlink
 from velado.release.methods.progressive._neighbour_graph import next_random
+from velado.release.methods.progressive._regroup_kernel import Plan, Stock
 from velado.release.methods.progressive.objectives._ingredients import (
     GroupTallies,
     Ingredients,

@@ -198,6 +198,9 @@ def peeled_start(
     return np.asarray(peeled.label[space.tuple_of_row], dtype=np.int32), missed
 
 
+_ALONE = 2_000
+
+
 def starts_for(
     data: EncodedTable,
     covers: RowCovers,
@@ -209,8 +212,8 @@ def starts_for(
 ) -> list[Start]:
     """Up to three groupings, the boxes first. Blocks of k-member have at most *few* records.
 
-    Where the goal counts more than rows, k-member, which cannot ask for it, is left out; where it reads sensitive
-    values, all but the boxes are.
+    Where the goal counts more than rows, k-member, which cannot ask for it, is mended after; where it reads sensitive
+    values, there are the boxes alone.
     """
     least = max(goal.least_rows, 1)
     found: list[Start] = []
@@ -223,14 +226,19 @@ def starts_for(
         labels = Partition.of(labels).labels
         found.append(Start(name, labels, grouping_cost(covers, labels)))
 
-    peeled, missed = peeled_start(data, covers, goal, work, within(progress, 0.0, 0.6))
+    # Where hardly two rows are alike and all columns are numbers, boxes never won and cost most of a start's time.
+    alone = covers.columns == covers.measure.lines and covers.records > 0.9 * data.rows > _ALONE
+    if alone and goal.rows_only:
+        peeled, missed = None, True
+    else:
+        peeled, missed = peeled_start(data, covers, goal, work, within(progress, 0.0, 0.6))
     if peeled is not None:
         offer(say("boxes, cheapest first"), peeled)
     if goal.reads_sensitive:  # to choose between groupings with the values in view would tell of them
         return found
     # On categories alone boxes win; k-member is then tried only where it costs next to nothing.
     cheap = covers.records**2 * covers.columns < 30_000_000 * min(least, 10)
-    if goal.rows_only and (missed or covers.measure.lines or cheap):
+    if missed or covers.measure.lines or cheap:
         block = min(few, _FEW if covers.records <= _MANY else _SMALL_BLOCK)
         progress(0.6, "making groups around seeds")
         offer(

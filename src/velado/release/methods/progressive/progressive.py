@@ -316,7 +316,7 @@ _LARGE_K = 20
 _DISTINCT = 0.9
 _SMALL = 20_000
 _LARGE = 40_000
-_EFFORT = {"fast": 0.08, "default": 1.0, "high": 9.0}
+_EFFORT = {"fast": 0.08, "default": 1.0, "high": 8.5}
 """About how many times the work of the default is done."""
-_BOXES = {"default": 1.5, "high": 15.0}
+_BOXES = {"default": 1.5, "high": 45.0}
 """About how many seconds of one core the listing of boxes has."""
