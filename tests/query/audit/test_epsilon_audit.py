@@ -171,16 +171,13 @@ def test_the_audit_sees_that_the_most_rows_were_ignored() -> None:
 
 @pytest.mark.slow
 def test_a_single_number_asked_again_and_again_with_fresh_ledgers_keeps_its_claim() -> None:
-    # An honest loss of 1 gives a bound of 0.54 here, with a standard deviation of 0.06.
-    assert 0.15 < audit(ONE_WARD, 35, asks=1000) <= 1
+    assert 0.3 < audit(ONE_WARD, 35, asks=1500) <= 1
 
 
 @pytest.mark.slow
-def test_a_loss_four_times_too_high_shows_in_single_numbers_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Without the family one answer in eighty comes so far: more than 24 of 600 in fewer than one run of a million, and
-    # even then the bound is 1.6.
-    with_less_noise(monkeypatch, 4)
-    assert audit(ONE_WARD, 35, asks=600) > 1
+def test_a_doubled_loss_shows_in_single_numbers_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_less_noise(monkeypatch, 2)
+    assert audit(ONE_WARD, 35, asks=1500) > 1
 
 
 @pytest.mark.slow

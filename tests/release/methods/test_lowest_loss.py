@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pytest
 
@@ -101,7 +99,7 @@ def test_no_method_loses_less_on_a_random_table(shape):
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_method_loses_less_on_many_random_tables(shape):
-    for seed in range(10, 22):
+    for seed in range(10, 44):
         assert_lowest(random_table(shape, seed), (2, 3, 5, 10, 20)[seed % 5], ALL)
 
 
@@ -122,10 +120,8 @@ def public_table(folder, name: str) -> EncodedTable:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "k"),
-    [*product(["census", "wine", "hospital"], [2, 5, 50]), ("cahousing", 2), ("cahousing", 50), ("adult", 5)],
-)
+@pytest.mark.parametrize("k", [2, 5, 50])
+@pytest.mark.parametrize("name", ["census", "wine", "cahousing", "hospital", "adult"])
 def test_no_method_loses_less_on_a_public_table(name, k, data_folder, adult_tree):
     if name == "hospital":
         data = encode(read_table(hospital_csv(), schema_from(hospital_schema())))
