@@ -359,13 +359,17 @@ class Mondrian:
         progress(0.0, "cutting the table")
         groups = self.partition(data, goal, progress)
         progress(0.9, "publishing groups")
+        made = self.published(data, groups)
+        progress(1.0, "done")
+        return made
+
+    def published(self, data: EncodedTable, groups: Partition) -> Recoded:
+        """The table published in *groups*."""
         notes: dict[str, object] = {
             NoteName("cut", say("cut")): self.cut,
             NoteName("categories", say("treatment of categories")): self.categories,
         }
-        made = in_groups(data, groups, self.recoder, notes)
-        progress(1.0, "done")
-        return made
+        return in_groups(data, groups, self.recoder, notes)
 
 
 def _compiled(plan: CutPlan, least: int, relaxed: bool, begins: IntVector) -> tuple[Codes, int]:

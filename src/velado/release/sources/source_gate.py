@@ -17,7 +17,7 @@ import polars as pl
 from velado.data.schema import Schema
 from velado.data.table import Table, Undeclared
 from velado.engines.row_source import RowSource
-from velado.errors import VeladoError
+from velado.errors import ParameterError, VeladoError
 from velado.release.gate import Signed, decide_person, refuse_identifiers
 from velado.release.prepare import check_roles
 from velado.release.side_doors import SideDoor, find_side_doors, refuse_copies
@@ -123,3 +123,24 @@ def judge(
 def _sampled(table: Table, source: RowSource) -> SampledTable:
     made = SampledTable(table.frame, table.schema, table.source, source_rows=source)
     return replace(made, dropped=table.dropped)
+
+
+def refuse_not_yet(schema: Schema) -> None:
+    """Nothing, unless the schema asks for what engines cannot do yet.
+
+    >>> from velado.testing.examples import table
+    >>> refuse_not_yet(table(age=[20, 30]).schema)
+    """
+    person = schema.person
+    if person is not None and person.published:
+        raise ParameterError(
+            say("The person column '{column}' would be published by an engine.", column=person.name),
+            "Whoever links the rows of a person must be checked for, which engines cannot do yet.",
+            say("Set publish = false in [columns.{column}], or use --engine memory.", column=person.name),
+        )
+    if schema.dataset.population_file is not None:
+        raise ParameterError(
+            "The schema names a population, and an engine cannot match one yet.",
+            "k-map and delta-presence count people outside the table.",
+            "Use --engine memory, or leave the population out.",
+        )
