@@ -97,7 +97,7 @@ class CutRows(Protocol):
         ...
 
     def sizes(self) -> tuple[Int64Array, Int64Array]:
-        """How many rows a kept tuple has, and how many tuples have so many."""
+        """How many rows a kept tuple has, and how many tuples have so many; the coded rows are given back."""
         ...
 
 
@@ -154,11 +154,11 @@ class SqlCut:
         run("DROP TABLE IF EXISTS cut_rows")
         run("DROP TABLE IF EXISTS cut_tuples")
         run(
-            f"CREATE TABLE cut_rows AS SELECT {', '.join(names)}, CAST(0 AS INTEGER) AS part "
+            f"CREATE TEMP TABLE cut_rows AS SELECT {', '.join(names)}, CAST(0 AS INTEGER) AS part "
             f"FROM (SELECT {', '.join(made)} FROM {rows}) AS coded WHERE {there}"
         )
         kept = ", ".join(f"{name} BIGINT" for name in keys.names)
-        run(f"CREATE TABLE cut_tuples ({kept}, cell INTEGER, {ROWS} BIGINT)")
+        run(f"CREATE TEMP TABLE cut_tuples ({kept}, cell INTEGER, {ROWS} BIGINT)")
         flags = [f"CASE WHEN c{at} = {code} THEN 1 ELSE 0 END" for at, code in enumerate(blanks) if code >= 0]
         columns = (*(f"c{at}" for at in range(count)), *flags)
         return cls(run, ask, hold, append, keys, columns, len(beside))
@@ -192,13 +192,13 @@ class SqlCut:
 
     def cut(self, cuts: PartCuts) -> None:
         """Every row is in the part that *cuts*, which name every part, send it to."""
-        self.run(f"CREATE TABLE cut_next AS {self._moved(cuts, self._stored)}")
+        self.run(f"CREATE TEMP TABLE cut_next AS {self._moved(cuts, self._stored)}")
         self._swap()
 
     def lay(self) -> None:
         """The rows of a part lie together: parts will be asked for one after the other."""
         listed = ", ".join(self._stored)
-        self.run(f"CREATE TABLE cut_next AS SELECT {listed}, part FROM cut_rows ORDER BY part")
+        self.run(f"CREATE TEMP TABLE cut_next AS SELECT {listed}, part FROM cut_rows ORDER BY part")
         self._swap()
 
     def tuples(self, first: int, last: int) -> pa.Table:
@@ -230,7 +230,8 @@ class SqlCut:
         )
 
     def sizes(self) -> tuple[Int64Array, Int64Array]:
-        """How many rows a kept tuple has, and how many tuples have so many."""
+        """How many rows a kept tuple has, and how many tuples have so many; the coded rows are given back."""
+        self.run("DROP TABLE cut_rows")
         found = self.ask(
             f"SELECT {ROWS}, count(*) FROM cut_tuples GROUP BY {ROWS} ORDER BY {ROWS}", ["size", "tuples"]
         )

@@ -23,8 +23,8 @@ _LEAST_PART = 50_000
 
 
 @runtime_checkable
-class Cuttable(RowSource, Protocol):
-    """A source that can be cut where it lies.
+class Cuttable(Protocol):
+    """What a source can do, beside all that every one can, that can be cut where it lies.
 
     >>> import pyarrow as pa
     >>> from velado.engines.duckdb_source import of_arrow
