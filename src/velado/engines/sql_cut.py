@@ -76,6 +76,10 @@ class CutRows(Protocol):
         """The counts of another column's codes in each part that *cuts* would make: part, code and rows, in order."""
         ...
 
+    def different(self, number: int, cuts: PartCuts) -> tuple[Int64Array, Int64Array]:
+        """How many different codes of another column stand in each part that *cuts* would make: part and number."""
+        ...
+
     def cut(self, cuts: PartCuts) -> None:
         """Every row is in the part that *cuts*, which name every part, send it to."""
         ...
@@ -189,6 +193,17 @@ class SqlCut:
         """The counts of another column's codes in each part that *cuts* would make: part, code and rows, in order."""
         value = f"v{number}"
         return self._counts(f"SELECT part, {value} AS code FROM ({self._moved(cuts, [value])}) AS moved")
+
+    def different(self, number: int, cuts: PartCuts) -> tuple[Int64Array, Int64Array]:
+        """How many different codes of another column stand in each part that *cuts* would make: part and number."""
+        value = f"v{number}"
+        found = self.ask(
+            f"SELECT part, count(*) FROM (SELECT part, {value} FROM ({self._moved(cuts, [value])}) AS moved "
+            f"GROUP BY part, {value}) AS pairs GROUP BY part ORDER BY part",
+            ["part", "codes"],
+        )
+        part, codes = (found.column(name).to_numpy() for name in found.column_names)
+        return part.astype(np.int64), codes.astype(np.int64)
 
     def cut(self, cuts: PartCuts) -> None:
         """Every row is in the part that *cuts*, which name every part, send it to."""

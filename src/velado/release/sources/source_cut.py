@@ -244,8 +244,9 @@ def _group_counts(codes: SourceCodes, rows: CutRows, cuts: PartCuts, sides: Int6
         )
     people = None
     if codes.person is not None:
-        part, _, _ = rows.beside(len(codes.values), cuts)
-        people = np.bincount(part, minlength=sides.size).astype(np.int64)
+        people = np.zeros(sides.size, dtype=np.int64)
+        part, number_of = rows.different(len(codes.values), cuts)
+        people[part] = number_of
     return GroupCounts(sides, people, sensitive)
 
 
