@@ -165,6 +165,16 @@ def test_people_and_values_end_cuts_by_histograms_as_in_memory(tmp_path: Path) -
         assert 1 < parts[0] < parts[1]  # what is promised beyond rows forbade some of the cuts
 
 
+def test_tuples_too_long_for_one_key_are_cut_too(tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    names = [f"n{at}" for at in range(8)]
+    frame = pl.DataFrame({name: draw.random(400) for name in names} | {"ill": draw.choice(["a", "b"], 400)})
+    columns = {name: {"role": "quasi", "kind": "numeric"} for name in names} | {"ill": {"role": "sensitive"}}
+    case = replace(near_unique(0), frame=frame, schema=Schema.from_dict({"columns": columns}), per="row", k=3)
+    assert len(read_codes(of_arrow(frame.to_arrow()), case.schema).keys.names) == 2
+    assert compare([case], tmp_path, (60,)) == 1
+
+
 @pytest.mark.slow
 def test_they_publish_the_same_of_many_tables(tmp_path: Path) -> None:
     mixed = [replace(random_case(seed), method=Mondrian()) for seed in range(300, 320)]
