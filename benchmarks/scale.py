@@ -1,6 +1,8 @@
 """How does each method's cost grow with the number of rows, and does memory stay bounded at 5,000,000?
 
 `python -m benchmarks scale` prints the table; with `--write` it also writes docs/explanation/cost.md and its chart.
+`python -m benchmarks scale --cut [ROWS]` asks instead what cutting first costs on a table whose rows hardly repeat, and whether its
+groups are those of memory at a million rows.
 """
 
 from __future__ import annotations
@@ -8,12 +10,15 @@ from __future__ import annotations
 import math
 import multiprocessing
 import sys
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
-from benchmarks.timing import cpu_seconds, synthetic
+from benchmarks.timing import Row, cpu_seconds, print_rows, run_process, synthetic, velado
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.randomness import seeded
 from velado.release.goal import Goal, silent
@@ -81,8 +86,87 @@ def resident(what: str = "VmRSS") -> float:
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith(what)) / 1024
 
 
-def main() -> None:
-    """Measure, print, and with --write put the page and the chart into the docs."""
+NEAR_UNIQUE = "".join(
+    f'[columns.{name}]\nrole = "{role}"\nkind = "{kind}"\n'
+    for name, role, kind in (
+        ("town", "quasi", "categorical"),
+        ("age", "quasi", "numeric"),
+        ("sex", "quasi", "categorical"),
+        ("race", "quasi", "categorical"),
+        ("admitted", "quasi", "date"),
+        ("stay", "quasi", "numeric"),
+        ("diagnosis", "sensitive", "categorical"),
+    )
+)
+
+
+def admissions(rows: int, path: Path) -> None:
+    """Hospital admissions, nearly every one of them distinct: 5,000 towns, a day, an age; nobody in it exists."""
+    draw = np.random.default_rng(0)
+    day = draw.integers(0, 366, rows)
+    town = ((draw.pareto(0.6, rows) + 1) % 5000).astype(np.int64)
+    pl.DataFrame(
+        {
+            "town": pl.Series(town).cast(pl.String).str.zfill(4),
+            "age": draw.integers(0, 100, rows),
+            "sex": pl.Series(draw.integers(0, 2, rows)).replace_strict({0: "F", 1: "M"}),
+            "race": draw.integers(1, 6, rows),
+            "admitted": pl.Series(day + 19723).cast(pl.Int32).cast(pl.Date),
+            "stay": np.minimum(draw.exponential(5, rows).astype(np.int64), 60),
+            "diagnosis": pl.Series(draw.integers(0, 14, rows)).cast(pl.String),
+        }
+    ).write_parquet(path)
+
+
+def groups_in(folder: Path) -> pl.DataFrame:
+    """The groups of a released table, and how many rows each has."""
+    found = pl.read_parquet(folder / "release" / "table.parquet").drop("diagnosis").cast(pl.String)
+    return found.group_by(found.columns).len().sort(found.columns)
+
+
+def cut_first(rows: int) -> list[Row]:
+    """Time and memory of a release that is cut first, and at a million rows the groups of all three ways."""
+    out = []
+    with tempfile.TemporaryDirectory() as name:
+        scratch = Path(name)
+        (scratch / "schema.toml").write_text(NEAR_UNIQUE)
+        for number in sorted({10**6, rows}):
+            admissions(number, scratch / "rows.parquet")
+            ways = [("cut", ("--engine", "duckdb", "--plan", "cut", "--memory", "600MB"))]
+            if number == 10**6:
+                ways[0] = ("cut", ("--engine", "duckdb", "--plan", "cut", "--memory", "100MB"))
+                ways += [
+                    ("compress", ("--engine", "duckdb", "--plan", "compress")),
+                    ("memory", ("--engine", "memory")),
+                ]
+            for way, flags in ways:
+                words = ("anonymize", str(scratch / "rows.parquet"), "--schema", str(scratch / "schema.toml"))
+                how = (
+                    "--method",
+                    "mondrian",
+                    "-k",
+                    "5",
+                    "--format",
+                    "parquet",
+                    "-o",
+                    str(scratch / f"{way}{number}"),
+                )
+                _, cpu, peak = run_process(velado(*words, *how, *flags))
+                whole = number == 10**7 and way == "cut"
+                out.append(Row(f"{number:,} rows, {way}", cpu, "CPU s", 60.0 if whole else None))
+                out.append(Row(f"{number:,} rows, {way}: peak", peak, "MB", 3000.0 if whole else None))
+        tables = [groups_in(scratch / f"{way}{10**6}") for way in ("cut", "compress", "memory")]
+        other = sum(not tables[0].equals(table) for table in tables[1:])
+        out.append(Row("ways whose groups differ at 1,000,000 rows", float(other), "of 2", 0.0))
+    return out
+
+
+def main(given: Sequence[str] = ()) -> None:
+    """Measure, print, and with --write put the page and the chart into the docs; with --cut as said above."""
+    if "--cut" in given:
+        rows = int(given[1]) if len(given) > 1 else 10**7
+        print_rows("Cut first, near-unique rows, six quasi-identifiers, k = 5", cut_first(rows))
+        return
     methods = [
         Mondrian(),
         Progressive(),
@@ -105,7 +189,7 @@ def main() -> None:
                 print(f"{method.name:20s} {rows:>9,} rows {found[method.name][rows]:9.3f} CPU s", flush=True)
     page = render(found, sizes, measured_memory())
     print(page)
-    if "--write" in sys.argv:
+    if "--write" in given:
         folder = Path(__file__).parents[1] / "docs" / "explanation"
         (folder / "cost.md").write_text(page, encoding="utf-8")
         (folder / "cost.svg").write_text(chart(found, sizes), encoding="utf-8")
@@ -217,4 +301,4 @@ def chart(found: dict[str, dict[int, float]], sizes: tuple[int, ...]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

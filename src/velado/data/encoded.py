@@ -389,7 +389,8 @@ class EncodedTable:
     *sensitive* maps a column name to (codes per row, number of codes); code 0 of each is "no value". Where entries are
     counted it maps to ValueEntries, which list what the rows behind each hold, and so does *people*. *shapes*
     says how the values of a sensitive column lie to one another. *population* holds the codes of a wider
-    population's quasi-identifiers, people x columns, where one was given.
+    population's quasi-identifiers, people x columns, where one was given. *whole* is for a part of a table: how often each
+    sensitive value occurs in all of it.
 
     >>> from velado.data.encode import encode
     >>> from velado.testing.examples import small_table
@@ -404,6 +405,7 @@ class EncodedTable:
     shapes: Mapping[str, ValueShape] | None = None
     population: Int32Array | None = None
     counts: Int64Array | None = None
+    whole: Mapping[str, Int64Array] | None = None
 
     def __repr__(self) -> str:
         behind = "" if self.counts is None else f", total={self.total}"
@@ -449,6 +451,8 @@ class EncodedTable:
     @cached_property
     def totals(self) -> Mapping[str, Int64Array]:
         """How often each sensitive value occurs in the whole table."""
+        if self.whole is not None:
+            return self.whole
         return {
             name: values.totals
             if isinstance(values, ValueEntries)

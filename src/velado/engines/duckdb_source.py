@@ -38,6 +38,7 @@ from velado.engines.row_source import (
     coding_list,
     tuple_statement,
 )
+from velado.engines.sql_cut import SqlCut
 from velado.errors import EngineError, OutputError, ParameterError, TableError
 from velado.text import say, say_n
 
@@ -47,6 +48,7 @@ DEFAULT_MEMORY = "600MB"
 """What DuckDB may hold in memory where nobody says; the rest spills to disk."""
 _ROW_GROUP = 122_880
 _WHOLE_HASH = 1 << 64
+_UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
 
 def lake_files(place: str | Path) -> list[Path]:
@@ -169,6 +171,30 @@ class DuckDBSource:
         _, sql = tuple_statement(keys, codes, joins)
         return self._arrow(sql)
 
+    def about_tuples(self, columns: Sequence[str]) -> int:
+        """About how many different combinations of cells *columns* have, a few percent off."""
+        cells = ", ".join(self._cell(name) for name in columns)
+        ((found,),) = self._ask(f"SELECT approx_count_distinct(hash({cells})) FROM {{rows}}").fetchall()
+        return min(int(found), self.rows)
+
+    def room(self) -> int:
+        """How many bytes DuckDB may hold in memory."""
+        ((told,),) = self._ask("SELECT current_setting('memory_limit')").fetchall()
+        number, unit = str(told).split()
+        return int(float(number) * _UNITS[unit])
+
+    def cut_rows(self, keys: TupleKeys, beside: Sequence[Coding], blanks: Sequence[int]) -> SqlCut:
+        """The coded rows, to be cut into parts; *blanks* has each key column's code of "no value", -1 for none."""
+        codes, joins = self._coded([*keys.codings, *beside])
+        doors = (
+            self._run,
+            lambda sql, names: self._arrow(sql).rename_columns(names),
+            self._hold,
+            self._append,
+        )
+        relation, condition = self._rows()
+        return SqlCut.of(doors, f"{relation}{joins}{condition}", codes, keys, beside, blanks)
+
     def counts(self, columns: Sequence[str]) -> pa.Table:
         """The distinct combinations of cells of *columns*, as they stand, and their `rows`."""
         cells = ", ".join(self._cell(name) for name in columns)
@@ -186,6 +212,9 @@ class DuckDBSource:
         codes, joins = self._coded(recoding.keys.codings)
         keys = recoding.keys.expressions(codes)
         self._hold("tuple_groups", recoding.mapping)
+        tuples = "tuple_groups"
+        if recoding.entries is None:
+            tuples = "(SELECT t.*, g.grp FROM cut_tuples AS t JOIN tuple_groups AS g ON g.cell = t.cell)"
         self._hold("group_texts", recoding.texts)
         match = " AND ".join(f"{key} = m.{name}" for key, name in zip(keys, recoding.keys.names, strict=True))
         texts = {name: f"t{at}" for at, name in enumerate(recoding.labels)}
@@ -199,7 +228,7 @@ class DuckDBSource:
         # Rows that are published alike are counted and told apart by number alone, so that their order is scattered too.
         body = (
             f"SELECT {alike}, unnest(range(n)) AS copy FROM (SELECT {alike}, count(*) AS n FROM {relation}{joins} "
-            f"JOIN tuple_groups AS m ON {match}{condition} GROUP BY {alike}) AS m"
+            f"JOIN {tuples} AS m ON {match}{condition} GROUP BY {alike}) AS m"
         )
         placed = ", ".join([f"{recoding.order}::UBIGINT", *alike.split(", "), "copy"])
         how = f"FORMAT parquet, ROW_GROUP_SIZE {_ROW_GROUP}"
@@ -252,6 +281,11 @@ class DuckDBSource:
         # Kept in DuckDB's own format: an Arrow table would be read anew by every thread.
         self.connection.register("handed_over", table)
         self._run(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM handed_over")
+        self.connection.unregister("handed_over")
+
+    def _append(self, name: str, table: pa.Table) -> None:
+        self.connection.register("handed_over", table)
+        self._run(f"INSERT INTO {name} SELECT * FROM handed_over")
         self.connection.unregister("handed_over")
 
     def _arrow(self, sql: str, placed: bool = False) -> pa.Table:

@@ -107,7 +107,8 @@ class Recoding:
 
     *entries* holds the keys of every tuple that is published, beside them the number of its *group*; *labels* has for each
     recoded column the texts by group. *columns* are the published columns in their order: a name that *labels* does not
-    hold is published as it came. Rows whose tuple is not listed are left out. *order* is the number, drawn under the owner's
+    hold is published as it came. Rows whose tuple is not listed are left out. Without *entries* the source itself keeps the cell
+    of every tuple, and *group* is that of each cell, -1 for one that is left out. *order* is the number, drawn under the owner's
     key, that the order of rows is made of beside the published cells themselves; nothing else goes into that order, so it can tell
     nothing that the table does not.
 
@@ -118,7 +119,7 @@ class Recoding:
     """
 
     keys: TupleKeys
-    entries: tuple[Int64Array, ...]
+    entries: tuple[Int64Array, ...] | None
     group: Int32Array
     labels: dict[str, pa.Array]
     columns: tuple[str, ...]
@@ -130,7 +131,10 @@ class Recoding:
 
     @property
     def mapping(self) -> pa.Table:
-        """Keys and group of every published tuple."""
+        """Keys and group of every published tuple, or cell and group of every published cell."""
+        if self.entries is None:
+            cells = np.flatnonzero(self.group >= 0)
+            return pa.table({"cell": cells.astype(np.int32), "grp": self.group[cells]})
         named = dict(zip(self.keys.names, self.entries, strict=True))
         return pa.table({**named, "grp": self.group})
 

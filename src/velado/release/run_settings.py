@@ -54,6 +54,14 @@ BlindSetting = Annotated[
 Bound = Literal["off", "fast", "tight"]
 BoundSetting = Annotated[Bound, Setting("how long the least loss that is possible is looked for")]
 
+Plan = Literal["auto", "compress", "cut"]
+PlanSetting = Annotated[
+    Plan,
+    Setting(
+        "how an engine's table is grouped: from all its distinct tuples, or cut by histograms first; auto: by their number"
+    ),
+]
+
 
 @settings(kw_only=True)
 class RunSettings:
@@ -78,6 +86,7 @@ class RunSettings:
     improve: ImproveSetting = False
     blind: BlindSetting = False
     bound: BoundSetting = "fast"
+    plan: PlanSetting = "auto"
 
 
 def run_settings(**given: object) -> RunSettings:

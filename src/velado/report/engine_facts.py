@@ -8,6 +8,7 @@ from velado.data.taxonomy import ROOT_LABEL
 from velado.measures.risk.reidentification import ClassSizes, class_sizes
 from velado.release.sources.source_release import SourceRelease
 from velado.report.facts import OutputFacts, SourceFacts
+from velado.text import say
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class EngineFacts:
     @property
     def before(self) -> ClassSizes:
         """How large the groups of the original quasi-identifiers are."""
-        return class_sizes(self.release.plan.counts)
+        return class_sizes(*self.release.plan.prepared.tuples.sizes)
 
     @property
     def after(self) -> ClassSizes:
@@ -67,6 +68,55 @@ class EngineFacts:
             and published.states_cover
             and any(value is not None and value != ROOT_LABEL for value in published.values)
         }
+
+    @property
+    def plan_line(self) -> str:
+        """Engine and plan, in a line."""
+        prepared = self.release.plan.prepared
+        named = {"engine": prepared.source.engine, "tuples": prepared.tuples.distinct}
+        if prepared.chosen.name == "compress":
+            return say(
+                "Engine: {engine}; plan: compress to {tuples:,} distinct tuples, join back, count what was written",
+                **named,
+            )
+        return say(
+            "Engine: {engine}; plan: cut first, {rounds:,} rounds of histograms to {parts:,} parts, finish these, "
+            "join back, count what was written",
+            rounds=prepared.tuples.rounds,
+            parts=prepared.tuples.parts,
+            **named,
+        )
+
+    @property
+    def plan_told(self) -> tuple[str, str]:
+        """What the engine did, and why this plan was taken."""
+        prepared = self.release.plan.prepared
+        named = {
+            "engine": prepared.source.engine,
+            "tuples": prepared.tuples.distinct,
+            "rows": prepared.codes.used.rows,
+        }
+        why = say("Plan {plan}: {why}", plan=prepared.chosen.name, why=prepared.chosen.why)
+        if prepared.chosen.name == "compress":
+            return (
+                say(
+                    "{engine} counted {tuples:,} distinct tuples of quasi-identifiers behind {rows:,} rows; the method ran on "
+                    "those, what it decided was joined back to the rows, and the written file was counted anew.",
+                    **named,
+                ),
+                why,
+            )
+        return (
+            say(
+                "{engine} held {tuples:,} distinct tuples of quasi-identifiers behind {rows:,} rows. The first cuts were taken "
+                "from {rounds:,} rounds of histograms; the {parts:,} parts they left were finished a few at a time, each with "
+                "the whole table's totals, what was decided was joined back to the rows, and the written file was counted anew.",
+                rounds=prepared.tuples.rounds,
+                parts=prepared.tuples.parts,
+                **named,
+            ),
+            why,
+        )
 
     @property
     def warnings(self) -> list[str]:

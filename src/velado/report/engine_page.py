@@ -195,17 +195,10 @@ def _doors(facts: EngineFacts) -> Section:
 
 
 def _engine(facts: EngineFacts) -> Section:
-    plan = facts.release.plan
     return section(
         "engine",
         say("How the engine did it"),
-        say(
-            "{engine} counted {tuples:,} distinct tuples of quasi-identifiers behind {rows:,} rows; the method ran on "
-            "those, what it decided was joined back to the rows, and the written file was counted anew.",
-            engine=plan.prepared.source.engine,
-            tuples=plan.prepared.data.rows,
-            rows=plan.prepared.data.total,
-        ),
+        *facts.plan_told,
         table(
             say("Time by step"),
             facts.steps,

@@ -126,11 +126,7 @@ def engine_lines(facts: EngineFacts, leaves: Path, stays: Path) -> list[str]:
             rows=facts.source.rows,
             columns=len(facts.source.columns),
         ),
-        say(
-            "Engine: {engine}; plan: compress to {tuples:,} distinct tuples, join back, count what was written",
-            engine=plan.prepared.source.engine,
-            tuples=plan.prepared.data.rows,
-        ),
+        facts.plan_line,
         say("Method: {title}; {settings}", title=plan.method.title, settings=f"seed = {plan.seed}"),
         say(
             "Promise ({type}): {sentences}",

@@ -36,7 +36,7 @@ from velado.release import DEFAULT_METHOD
 from velado.release.asked_goal import goal_of
 from velado.release.goal import Progress, default_k, silent, within
 from velado.release.methods._method import Method
-from velado.release.run_settings import Guarantees
+from velado.release.run_settings import Guarantees, Plan, run_settings
 from velado.release.sources.source_release import (
     SourceRelease,
     check_written,
@@ -136,12 +136,13 @@ def publish_files(
     key: Key | str | Path | None = None,
     engine: Literal["duckdb", "spark"] = "duckdb",
     memory: str | None = None,
+    plan: Plan = "auto",
     progress: Progress = silent,
 ) -> EnginePublished:
     """The release of the table in the files of *place* stands in folder *out*, or an error is raised.
 
     *place* is a file, a folder or a pattern of CSV or Parquet files that are one table; *engine* reads it, holding at
-    most *memory* (e.g. "3GB"). The table is written in *format*, by default that of the files. Everything else is as for `publish`;
+    most *memory* (e.g. "3GB"); *plan* says how it is grouped. The table is written in *format*, by default that of the files. Everything else is as for `publish`;
     what an engine cannot do yet is refused.
 
     >>> from velado.testing.examples import small_lake
@@ -164,6 +165,7 @@ def publish_files(
         "reports": reports,
     }
     recipe = _recipe(given)
+    plan = run_settings(plan=plan).plan
     owner = owner_key(key)
     clock = StepClock(progress, STEPS)
     file = f"table.{recipe.format}"
@@ -184,7 +186,7 @@ def publish_files(
             return OutputFacts(file=file, sha256=digest)
 
         try:
-            facts, page = _release(recipe, source, owner, staged, clock, (write, known))
+            facts, page = _release(recipe, source, owner, staged, clock, (write, known), plan)
         finally:
             source.close()
     progress(1.0, say("done"))
@@ -210,6 +212,7 @@ def publish_table(
     language: Language = "en",
     reports: Sequence[Report] = ("html",),
     key: Key | str | Path | None = None,
+    plan: Plan = "auto",
     progress: Progress = silent,
 ) -> EnginePublished:
     """The release of *table* on the PostgreSQL server of *url* stands in *to_table* on that of *to*, or an error is raised.
@@ -235,6 +238,7 @@ def publish_table(
         "reports": reports,
     }
     recipe = _recipe(given)
+    plan = run_settings(plan=plan).plan
     clock = StepClock(progress, STEPS)
     source = open_table(url, table)
     try:
@@ -250,7 +254,7 @@ def publish_table(
             def known(written: RowSource) -> OutputFacts:
                 return OutputFacts(file=to_table, sha256=written.fingerprint().hex())
 
-            facts, page = _release(recipe, source, owner_key(key), staged, clock, (write, known))
+            facts, page = _release(recipe, source, owner_key(key), staged, clock, (write, known), plan)
     finally:
         source.close()
     progress(1.0, say("done"))
@@ -283,7 +287,13 @@ _Writing = tuple[Callable[[Recoding], RowSource], Callable[[RowSource], OutputFa
 
 
 def _release(
-    recipe: Recipe, source: RowSource, key: Key, staged: StagedFolder, clock: StepClock, writing: _Writing
+    recipe: Recipe,
+    source: RowSource,
+    key: Key,
+    staged: StagedFolder,
+    clock: StepClock,
+    writing: _Writing,
+    how: Plan,
 ) -> tuple[EngineFacts, Page]:
     write, known = writing
     with clock.step() as progress:
@@ -297,6 +307,8 @@ def _release(
             undeclared=recipe.undeclared,
             values=goal.reads_sensitive,
             people=counts_people(goal),
+            method=recipe.method,
+            plan=how,
             progress=within(progress, 0.0, 0.9),
         )
         content = source.fingerprint()

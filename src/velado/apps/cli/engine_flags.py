@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from velado.apps.cli.app import OneOf, option
+from velado.apps.cli.app import OfSetting, OneOf, option
+from velado.apps.cli.options import RUN
 from velado.errors import ParameterError
 from velado.text import say
 
@@ -45,6 +46,14 @@ class EngineFlags:
             help="What DuckDB or Spark may hold in memory before it spills to disk, e.g. 3GB; default: 600MB, for Spark 1GB.",
         ),
     ] = None
+    plan: Annotated[
+        Literal["auto", "compress", "cut"],
+        option(
+            "--plan",
+            click_type=OfSetting(f"{RUN}.plan", "auto|compress|cut"),
+            help="How an engine's table is grouped: from all its distinct tuples (compress), or by mondrian cut by histograms first (cut), for tables whose rows hardly repeat.",
+        ),
+    ] = "auto"
     table: Annotated[
         str | None, option("--table NAME", help="The table of a postgresql:// source; SCHEMA.NAME too.")
     ] = None
@@ -95,6 +104,18 @@ class EngineFlags:
         if not os.path.isfile(source):
             return is_lake(source)
         return source.lower().endswith(SCANNED) and os.path.getsize(source) > LARGE
+
+    def refuse_plan(self, elsewhere: bool) -> None:
+        """Nothing, unless a plan was given for rows that no engine works on.
+
+        >>> EngineFlags().refuse_plan(elsewhere=False)
+        """
+        if self.plan != "auto" and not elsewhere:
+            raise ParameterError(
+                say("--plan was given, but the rows are worked on in memory."),
+                "It says how an engine groups a table that stays where it lies.",
+                "Leave --plan out, or add --engine duckdb.",
+            )
 
     @property
     def reader(self) -> Literal["duckdb", "spark"]:

@@ -65,15 +65,17 @@ class ClassSizes:
         }
 
 
-def class_sizes(sizes: IntArray) -> ClassSizes:
+def class_sizes(sizes: IntArray, times: IntArray | None = None) -> ClassSizes:
     """A histogram of class *sizes* with bins 1, 2, 3-4, 5-9, 10-19, 20-49, ... up to the largest. O(classes).
 
-    Bins below the smallest class are kept: that nobody stands alone is what the picture is to show.
+    Bins below the smallest class are kept: that nobody stands alone is what the picture is to show. With *times* each size is
+    that of so many classes.
 
     >>> class_sizes(np.array([2, 3, 12])).median
     3.0
     """
     sizes = np.asarray(sizes, dtype=np.int64)
+    times = np.ones(sizes.size, dtype=np.int64) if times is None else np.asarray(times, dtype=np.int64)
     if not sizes.size:
         return ClassSizes(
             classes=0,
@@ -94,15 +96,19 @@ def class_sizes(sizes: IntArray) -> ClassSizes:
     while len(edges) > 1 and edges[-1] > largest:
         edges.pop()
     which = np.searchsorted(np.array(edges), sizes, side="right") - 1
+    classes, rows = int(times.sum()), sizes * times
+    order = np.argsort(sizes, kind="stable")
+    reached = np.cumsum(times[order])
+    middle = sizes[order][np.searchsorted(reached, [(classes - 1) // 2, classes // 2], side="right")]
     return ClassSizes(
-        classes=int(sizes.size),
+        classes=classes,
         smallest=int(sizes.min()),
-        median=float(np.median(sizes)),
-        mean=float(sizes.mean()),
+        median=float(middle.mean()),
+        mean=float(rows.sum() / classes),
         largest=largest,
         edges=tuple(edges),
-        classes_in_bin=tuple(np.bincount(which, minlength=len(edges)).tolist()),
-        rows_in_bin=tuple(np.bincount(which, weights=sizes, minlength=len(edges)).astype(int).tolist()),
+        classes_in_bin=tuple(np.bincount(which, times, minlength=len(edges)).astype(int).tolist()),
+        rows_in_bin=tuple(np.bincount(which, rows, minlength=len(edges)).astype(int).tolist()),
     )
 
 

@@ -150,6 +150,7 @@ def _branch_cut(
 def partition_rows(
     codes: Codes,
     weight: IntVector,
+    parts_begin: IntVector,
     least: int,
     relaxed: bool,
     places: npt.NDArray[np.float64],
@@ -163,7 +164,8 @@ def partition_rows(
 ) -> tuple[Codes, int]:
     """Group labels of all entries and the number of groups, every group with at least *least* rows.
 
-    An entry stands for *weight* rows; relaxed cuts need one each.
+    An entry stands for *weight* rows; relaxed cuts need one each. The table may lie in parts already, which are cut one by
+    one: *parts_begin* is the first entry of each.
     *stride* is 0 for columns without a tree; *widest* is the largest number of codes of any column.
     O(n d log(n / least)).
     """
@@ -187,8 +189,13 @@ def partition_rows(
     begins = np.empty(rows + 2, dtype=np.int64)
     ends = np.empty(rows + 2, dtype=np.int64)
     holds = np.empty(rows + 2, dtype=np.int64)
-    begins[0], ends[0], holds[0] = 0, rows, weight.sum()
-    waiting = 1
+    waiting = 0
+    into = rows
+    for part in range(parts_begin.size - 1, -1, -1):
+        begins[waiting], ends[waiting] = parts_begin[part], into
+        holds[waiting] = weight[parts_begin[part] : into].sum()
+        into = parts_begin[part]
+        waiting += 1
     groups = 0
     while waiting > 0:
         waiting -= 1

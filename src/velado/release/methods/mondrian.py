@@ -21,6 +21,7 @@ from velado.text import say
 
 # CutPlan: what both engines of Mondrian read: the code matrix, and how wide and how cut each column is.
 
+_WHOLE: IntVector = np.zeros(1, dtype=np.int64)  # where the parts of a table begin that is not cut yet
 _BLANK_WIDTH = 3.0  # wider than any column can be (2, with blanks), so that blanks are split off first
 
 
@@ -128,11 +129,18 @@ class _Level:
 
 
 def partition_levels(
-    data: EncodedTable, plan: CutPlan, goal: Goal, least: int, relaxed: bool, progress: Progress
+    data: EncodedTable,
+    plan: CutPlan,
+    goal: Goal,
+    least: int,
+    relaxed: bool,
+    progress: Progress,
+    begins: IntVector = _WHOLE,
 ) -> tuple[Codes, int]:
     """Group labels and their number: the groups of the compiled engine, for a goal that counts more than rows.
 
-    A cut is made where the goal holds in all its parts. Each level costs O(n log n) per attribute tried.
+    A cut is made where the goal holds in all its parts. The table may lie in parts already, the first entries of which are
+    *begins*. Each level costs O(n log n) per attribute tried.
 
     >>> from velado.release.goal import silent
     >>> from velado.release.guarantees import KAnonymity
@@ -142,8 +150,8 @@ def partition_levels(
     [0, 1, 0, 1]
     """
     order = np.arange(data.rows)
-    sizes = np.array([data.rows], dtype=np.int64)  # entries of each group
-    rows = np.array([data.total], dtype=np.int64)
+    sizes = np.diff(begins, append=data.rows)  # entries of each group
+    rows = np.add.reduceat(plan.weight, begins)
     open_ = rows >= 2 * least
     while bool(open_.any()):
         in_open = np.repeat(open_, sizes)
@@ -198,9 +206,9 @@ def _cut_level(
             mine = trying & (chosen == column)
             at, codes, sizes = level.only(mine, column)
             if plan.trees[column] is not None:
-                proposed[at] = _branches(plan, column, codes, sizes, low[mine, column], high[mine, column])
+                proposed[at] = branches(plan, column, codes, sizes, low[mine, column], high[mine, column])
             else:
-                proposed[at] = _halves(codes, sizes, level.weight[at], relaxed)
+                proposed[at] = halves(codes, sizes, level.weight[at], relaxed)
         good, count = _judge(data, level, trying, proposed, goal, least)
         part = np.where(good[level.group], proposed, part)
         parts[good] = count[good]
@@ -226,8 +234,12 @@ def _judge(
     return good, count
 
 
-def _halves(codes: Codes, sizes: IntVector, weight: IntVector, relaxed: bool) -> IntVector:
-    """0 or 1 for each entry of groups that lie side by side: left or right of the cut at the median of their rows."""
+def halves(codes: Codes, sizes: IntVector, weight: IntVector, relaxed: bool) -> IntVector:
+    """0 or 1 for each entry of groups that lie side by side: left or right of the cut at the median of their rows.
+
+    >>> halves(np.array([0, 1, 5, 7]), np.array([4]), np.array([1, 1, 1, 9]), relaxed=False).tolist()
+    [0, 0, 0, 1]
+    """
     group = np.repeat(np.arange(sizes.size), sizes)
     starts = np.cumsum(sizes) - sizes
     order = np.lexsort((codes, group))
@@ -247,10 +259,17 @@ def _halves(codes: Codes, sizes: IntVector, weight: IntVector, relaxed: bool) ->
     return np.asarray(right, dtype=np.int64)
 
 
-def _branches(
+def branches(
     plan: CutPlan, column: int, codes: Codes, sizes: IntVector, low: IntArray, high: IntArray
 ) -> IntVector:
-    """For each row of groups that lie side by side, which child of the group's common ancestor holds it."""
+    """For each row of groups that lie side by side, which child of the group's common ancestor holds it.
+
+    >>> from velado.testing.examples import encoded
+    >>> data = encoded(home=["a", "b", "a"])
+    >>> codes, ends = data.columns[0].codes, np.array([0])
+    >>> branches(CutPlan.of(data, ordered=False), 0, codes, np.array([3]), ends, ends + 1).tolist()
+    [0, 1, 0]
+    """
     tree = plan.trees[column]
     assert tree is not None
     group = np.repeat(np.arange(sizes.size), sizes)
@@ -317,14 +336,21 @@ class Mondrian:
                 "They send some of such rows to the left and others to the right, and nobody could tell which.",
                 "Leave --cut at strict.",
             )
+        # Does nothing unless not even the whole table keeps the goal; then it says so.
+        return repair(data, self.partition_parts(data, goal, _WHOLE, progress), goal, progress)
+
+    def partition_parts(
+        self, data: EncodedTable, goal: Goal, begins: IntVector, progress: Progress
+    ) -> Partition:
+        """The groups of a table that earlier cuts left in parts; *begins* are the first entries of these."""
         plan = CutPlan.of(data, self.categories == "ordered")
+        relaxed = self.cut == "relaxed"
         least = goal.least_rows
         if goal.rows_only:
-            labels, count = _compiled(plan, least, relaxed)
+            labels, count = _compiled(plan, least, relaxed, begins)
         else:
-            labels, count = partition_levels(data, plan, goal, least, relaxed, progress)
-        # Does nothing unless not even the whole table keeps the goal; then it says so.
-        return repair(data, Partition(labels, count, weights=data.counts), goal, progress)
+            labels, count = partition_levels(data, plan, goal, least, relaxed, progress, begins)
+        return Partition(labels, count, weights=data.counts)
 
     def anonymize(
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
@@ -333,19 +359,24 @@ class Mondrian:
         progress(0.0, "cutting the table")
         groups = self.partition(data, goal, progress)
         progress(0.9, "publishing groups")
+        made = self.published(data, groups)
+        progress(1.0, "done")
+        return made
+
+    def published(self, data: EncodedTable, groups: Partition) -> Recoded:
+        """The table published in *groups*."""
         notes: dict[str, object] = {
             NoteName("cut", say("cut")): self.cut,
             NoteName("categories", say("treatment of categories")): self.categories,
         }
-        made = in_groups(data, groups, self.recoder, notes)
-        progress(1.0, "done")
-        return made
+        return in_groups(data, groups, self.recoder, notes)
 
 
-def _compiled(plan: CutPlan, least: int, relaxed: bool) -> tuple[Codes, int]:
+def _compiled(plan: CutPlan, least: int, relaxed: bool, begins: IntVector) -> tuple[Codes, int]:
     labels, count = partition_rows(
         codes=plan.codes,
         weight=plan.weight,
+        parts_begin=begins,
         least=least,
         relaxed=relaxed,
         places=plan.places,

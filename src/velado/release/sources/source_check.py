@@ -23,7 +23,7 @@ from velado.data.schema import Schema
 from velado.data.table import Table, Undeclared
 from velado.engines.row_source import Coding, RowSource, TupleKeys
 from velado.engines.spark_source import SparkSource
-from velado.errors import VeladoError
+from velado.errors import ParameterError, VeladoError
 from velado.release.gate import Signed, decide_person, refuse_identifiers
 from velado.release.goal import Checked, check_published
 from velado.release.guarantees._guarantee import Guarantee
@@ -244,3 +244,24 @@ def smallest_group(source: RowSource, columns: Sequence[str]) -> int:
     ):  # whose driver would not hold what a column of lone values makes of the groups
         return source.smallest(columns)
     return int(published_groups(source, columns).rows.min())
+
+
+def refuse_not_yet(schema: Schema) -> None:
+    """Nothing, unless the schema asks for what engines cannot do yet.
+
+    >>> from velado.testing.examples import table
+    >>> refuse_not_yet(table(age=[20, 30]).schema)
+    """
+    person = schema.person
+    if person is not None and person.published:
+        raise ParameterError(
+            say("The person column '{column}' would be published by an engine.", column=person.name),
+            "Whoever links the rows of a person must be checked for, which engines cannot do yet.",
+            say("Set publish = false in [columns.{column}], or use --engine memory.", column=person.name),
+        )
+    if schema.dataset.population_file is not None:
+        raise ParameterError(
+            "The schema names a population, and an engine cannot match one yet.",
+            "k-map and delta-presence count people outside the table.",
+            "Use --engine memory, or leave the population out.",
+        )

@@ -21,20 +21,39 @@ from velado.randomness import seeded
 from velado.release.asked_goal import goal_of, refuse_blanks, refuse_few
 from velado.release.goal import Checked, Goal, Progress, Promise, check_published, silent, within
 from velado.release.guarantees._guarantee import Guarantee, Verdict
-from velado.release.methods._method import Method
+from velado.release.methods._method import Method, repair
+from velado.release.methods.mondrian import Mondrian
 from velado.release.prepare import check_columns
 from velado.release.recoded import Recoded
 from velado.release.release import settled
+from velado.release.run_settings import Plan
 from velado.release.side_doors.door import SideDoor, quoted, refuse_small_door, telling_columns
-from velado.release.sources.source_check import Judged, check_source, judge, published_groups, smallest_group
-from velado.release.sources.source_tuples import SourceTuples, read_tuples, refuse_cells
+from velado.release.sources.source_check import (
+    Judged,
+    check_source,
+    judge,
+    published_groups,
+    refuse_not_yet,
+    smallest_group,
+)
+from velado.release.sources.source_cut import cut_source
+from velado.release.sources.source_plan import ChosenPlan, choose_plan
+from velado.release.sources.source_tuples import (
+    SourceCodes,
+    SourceTuples,
+    count_tuples,
+    read_codes,
+    refuse_cells,
+)
 from velado.settings import describe
 from velado.text import say
 
 
 @dataclass(frozen=True, repr=False)
 class PreparedSource:
-    """A source judged and its counted tuples: ready for one method or for several.
+    """A source judged, coded, and, where all its distinct tuples fit here, counted: ready for one method or for several.
+
+    *counted* is None where the source is to be cut first.
 
     >>> import pyarrow as pa
     >>> from velado.engines.duckdb_source import of_arrow
@@ -45,7 +64,9 @@ class PreparedSource:
 
     source: RowSource
     judged: Judged
-    tuples: SourceTuples
+    codes: SourceCodes
+    chosen: ChosenPlan
+    counted: SourceTuples | None
     per: str | None
     warnings: tuple[str, ...]
 
@@ -55,8 +76,15 @@ class PreparedSource:
         return self.judged.schema
 
     @property
+    def tuples(self) -> SourceTuples:
+        """The counted tuples, or the corners of cells."""
+        if self.counted is None:
+            raise ValueError("the source is not cut yet: plan_release does it")
+        return self.counted
+
+    @property
     def data(self) -> EncodedTable:
-        """The counted tuples."""
+        """The same, as methods see them."""
         return self.tuples.data
 
 
@@ -68,11 +96,14 @@ def prepare_source(
     undeclared: Undeclared = "refuse",
     values: bool = True,
     people: bool = True,
+    method: Method | None = None,
+    plan: Plan = "auto",
     progress: Progress = silent,
 ) -> PreparedSource:
     """The source judged and counted, or an error: nothing that identifies would be published, people are settled.
 
-    Sensitive *values* and *people* behind each tuple are counted only where a promise speaks of them.
+    Sensitive *values* and *people* behind each tuple are counted only where a promise speaks of them. For one *method* the
+    *plan* may be to cut first, and then no tuple is counted yet.
 
     >>> import pyarrow as pa
     >>> from velado.engines.duckdb_source import of_arrow
@@ -82,30 +113,21 @@ def prepare_source(
     """
     progress(0.0, say("looking at a sample"))
     judged = judge(source, schema, per, undeclared)
-    _refuse_not_yet(judged.schema)
+    refuse_not_yet(judged.schema)
     progress(0.15, say("checking the columns that leave as they came"))
     refuse_cells(source, judged.schema)
-    tuples = read_tuples(
-        source, judged.schema, values=values, people=people, progress=within(progress, 0.2, 1.0)
+    codes = read_codes(
+        source, judged.schema, values=values, people=people, progress=within(progress, 0.2, 0.7)
     )
-    warnings = (*check_columns(tuples.data, judged.schema), *tuples.warnings)
-    return PreparedSource(source, judged, tuples, per, warnings)
+    chosen = _COUNTED if method is None else choose_plan(plan, codes, method)
+    progress(0.7, say("plan {plan}: {why}", plan=chosen.name, why=chosen.why))
+    counted = count_tuples(codes, within(progress, 0.7, 1.0)) if chosen.name == "compress" else None
+    domains = EncodedTable(tuple(replace(one.encoded, moved=None) for one in codes.columns), 0)
+    warnings = (*check_columns(domains, judged.schema), *codes.warnings)
+    return PreparedSource(source, judged, codes, chosen, counted, per, warnings)
 
 
-def _refuse_not_yet(schema: Schema) -> None:
-    person = schema.person
-    if person is not None and person.published:
-        raise ParameterError(
-            say("The person column '{column}' would be published by an engine.", column=person.name),
-            "Whoever links the rows of a person must be checked for, which engines cannot do yet.",
-            say("Set publish = false in [columns.{column}], or use --engine memory.", column=person.name),
-        )
-    if schema.dataset.population_file is not None:
-        raise ParameterError(
-            "The schema names a population, and an engine cannot match one yet.",
-            "k-map and delta-presence count people outside the table.",
-            "Use --engine memory, or leave the population out.",
-        )
+_COUNTED = ChosenPlan("compress", say("Several methods may run on the same tuples."))
 
 
 @dataclass(frozen=True, repr=False)
@@ -210,28 +232,33 @@ class PlannedRelease:
                 # As a series of its own kind: a mean is a number, not a text.
                 cells = replace(column, codes=column.codes[kept][example])
                 texts[column.name] = cells.series(np.ones(example.size, dtype=bool)).to_arrow()
-        tuples = self.prepared.tuples
-        entries = tuple(keys[kept] for keys in tuples.entries)
+        keys, entries, group = self.prepared.codes.keys, self.prepared.tuples.entries, self.group
+        if entries is None:
+            of_entry = np.full(kept.size, -1, dtype=np.int32)
+            of_entry[kept] = group
+            group = of_entry[::2]
+        else:
+            entries = tuple(own[kept] for own in entries)
         order = int(key.digest(b"row order of an engine" + content)[:16], 16)
-        return Recoding(tuples.keys, entries, self.group, texts, self.columns, order)
+        return Recoding(keys, entries, group, texts, self.columns, order)
 
     def _unchanged(self, name: str) -> bool:
         """Whether every published text of a column is the one its rows had: then its cells leave as they came."""
-        tuples = self.prepared.tuples
-        at = next(n for n, one in enumerate(tuples.columns) if one.encoded.name == name)
+        columns, data = self.prepared.codes.columns, self.prepared.data
+        at = next(n for n, one in enumerate(columns) if one.encoded.name == name)
         kept = self.recoded.kept
-        texts, spellings = tuples.columns[at].single_texts()
-        codes = np.unique(tuples.data.columns[at].codes[kept])
+        texts, spellings = columns[at].single_texts()
+        codes = np.unique(data.columns[at].codes[kept])
         if bool((spellings[codes] != 1).any()):
             return False
         published = self.recoded.columns[at]
         pairs, count = group_by_codes(
-            [tuples.data.columns[at].codes[kept], published.codes[kept]],
-            [self.prepared.data.columns[at].size, len(published.values)],
+            [data.columns[at].codes[kept], published.codes[kept]],
+            [data.columns[at].size, len(published.values)],
         )
         example = _examples(pairs, count)
         own = pl.Series(
-            [texts[code] for code in tuples.data.columns[at].codes[kept][example].tolist()], dtype=pl.String
+            [texts[code] for code in data.columns[at].codes[kept][example].tolist()], dtype=pl.String
         )
         shown = replace(published, codes=published.codes[kept][example])
         return bool(own.eq_missing(shown.series(np.ones(count, dtype=bool)).cast(pl.String)).all())
@@ -286,19 +313,30 @@ def plan_release(
     """
     _refuse_population(guarantees)
     _refuse_rows(method)
-    rows, data = prepared.source.rows, prepared.data
+    rows, codes = prepared.source.rows, prepared.codes
     goal = goal_of(prepared.schema, prepared.per, method, k, guarantees, suppression)
     _refuse_uncounted(prepared, goal)
-    refuse_blanks(prepared.tuples.blank_rows, rows, goal)
-    refuse_few(data.total, goal)
+    refuse_blanks(codes.blank_rows, rows, goal)
+    refuse_few(codes.used.rows, goal)
     progress(0.0, method.title)
-    spare = goal.suppressible(rows) - prepared.tuples.blank_rows
-    seen = data.weighted({column.name: column.weight for column in prepared.schema.quasi})
+    spare = goal.suppressible(rows) - codes.blank_rows
+    weights = {column.name: column.weight for column in prepared.schema.quasi}
+    cells = None
+    if prepared.counted is None:
+        assert isinstance(method, Mondrian)
+        parts = prepared.chosen.part_rows
+        counted, cells = cut_source(codes, method, goal, weights=weights, part_rows=parts, progress=progress)
+        prepared = replace(prepared, counted=counted)
+    data = prepared.data
+    seen = data.weighted(weights)
+
+    def recode(share: float) -> Recoded:
+        if cells is not None and isinstance(method, Mondrian):  # which drops no row, whatever share it may
+            return method.published(seen, repair(seen, cells, goal, progress))
+        return method.anonymize(seen, replace(goal, suppression=share), seeded(seed, method.name), progress)
 
     def planned(share: float) -> PlannedRelease:
-        recoded = method.anonymize(
-            seen, replace(goal, suppression=share), seeded(seed, method.name), progress
-        )
+        recoded = recode(share)
         recoded, shown, checked = settled(
             data, recoded, goal, lambda tried: _checked(data, tried, goal), rows=rows
         )
@@ -333,8 +371,8 @@ def counts_people(goal: Goal) -> bool:
 
 
 def _refuse_uncounted(prepared: PreparedSource, goal: Goal) -> None:
-    unread = goal.reads_sensitive and prepared.schema.sensitive and not prepared.data.sensitive
-    if unread or (counts_people(goal) and prepared.data.people is None):
+    unread = goal.reads_sensitive and prepared.schema.sensitive and not prepared.codes.values
+    if unread or (counts_people(goal) and prepared.codes.person is None):
         raise ValueError(
             "the source was prepared without what this goal reads: prepare it with values and people"
         )
@@ -425,7 +463,7 @@ class SourceRelease:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the owner should know before the table leaves."""
-        return (*self.public_warnings, *self.plan.prepared.tuples.own_warnings)
+        return (*self.public_warnings, *self.plan.prepared.codes.own_warnings)
 
     @property
     def public_warnings(self) -> tuple[str, ...]:
@@ -454,8 +492,11 @@ class SourceRelease:
             "cost": {"ncp": plan.loss, "ncp_by_column": plan.losses},
             "how": {
                 "engine": plan.prepared.source.engine,
-                "plan": "compress",
-                "tuples": plan.prepared.data.rows,
+                "plan": plan.prepared.chosen.name,
+                "plan_because": plan.prepared.chosen.why,
+                "tuples": plan.prepared.tuples.distinct,
+                "rounds": plan.prepared.tuples.rounds,
+                "parts": plan.prepared.tuples.parts,
                 "method": describe(plan.method),
                 "guarantees": [describe(guarantee) for guarantee in plan.goal.guarantees],
                 "suppression_limit": plan.goal.suppression,

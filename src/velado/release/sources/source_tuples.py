@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ParamSpec, TypeVar, cast
 
@@ -64,28 +64,80 @@ class CodedColumn:
 
 
 @dataclass(frozen=True, repr=False)
-class SourceTuples:
-    """The counted tuples of the rows a method sees, and how the engine knows them.
+class SourceCodes:
+    """The rows of a source that a method sees, and how each of their columns is coded; nothing of them is counted together yet.
 
-    *keys* packs a tuple; *entries* are the keys of each entry of *data*, in order. *blank_rows* are rows that left before
-    because a quasi-identifier is blank.
+    *values* and *person* are the codings of the sensitive columns and of people, where promises read them; *totals* are the rows of each sensitive value.
+    *blank_rows* are rows that left before because a quasi-identifier is blank.
 
     >>> import pyarrow as pa
     >>> from velado.engines.duckdb_source import of_arrow
     >>> from velado.testing.examples import table
-    >>> found = read_tuples(of_arrow(pa.table({"age": [20, 30, 20]})), table(age=[20, 30, 20]).schema)
-    >>> found.data.counts, found.blank_rows
-    (array([2, 1]), 0)
+    >>> found = read_codes(of_arrow(pa.table({"age": [20, 30, 20]})), table(age=[20, 30, 20]).schema)
+    >>> found.keys.codings
+    (Coding('age', 2 values, 2 codes),)
     """
 
     used: RowSource
-    keys: TupleKeys
-    entries: tuple[Int64Array, ...]
-    data: EncodedTable
     columns: tuple[CodedColumn, ...]
+    values: Mapping[str, Coding]
+    totals: Mapping[str, Int64Array]
+    shapes: Mapping[str, ValueShape]
+    person: Coding | None
     blank_rows: int
     warnings: tuple[str, ...] = ()
     own_warnings: tuple[str, ...] = ()
+
+    @property
+    def keys(self) -> TupleKeys:
+        """How a tuple of codes is packed."""
+        return TupleKeys(tuple(one.coding for one in self.columns))
+
+    def table(
+        self,
+        codes: Sequence[Int32Array],
+        counts: Int64Array,
+        sensitive: Mapping[str, ValueEntries],
+        people: ValueEntries | None,
+        part: bool = False,
+    ) -> EncodedTable:
+        """Counted entries with these codes, all there are or a *part* of them, and what stands behind them."""
+        columns = tuple(
+            replace(one.encoded, codes=own, moved=None) for one, own in zip(self.columns, codes, strict=True)
+        )
+        whole = self.totals if part else None
+        return EncodedTable(
+            columns, int(counts.size), people, sensitive, self.shapes, counts=counts, whole=whole
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class SourceTuples:
+    """The counted tuples of the rows a method sees, and how the engine knows them.
+
+    *entries* are the keys of each entry of *data*, in order. Where the source was cut first they are None: the engine keeps the cell of each tuple, and *data*
+    has two entries for each cell, its least and its greatest codes, the rows counted with the first. *sizes* are the rows of a distinct tuple
+    and how many tuples have so many; *rounds* and *parts* say how it was cut.
+
+    >>> import pyarrow as pa
+    >>> from velado.engines.duckdb_source import of_arrow
+    >>> from velado.testing.examples import table
+    >>> found = count_tuples(read_codes(of_arrow(pa.table({"age": [20, 30, 20]})), table(age=[20, 30, 20]).schema))
+    >>> found.data.counts, found.distinct
+    (array([2, 1]), 2)
+    """
+
+    entries: tuple[Int64Array, ...] | None
+    data: EncodedTable
+    sizes: tuple[Int64Array, Int64Array | None]
+    rounds: int = 0
+    parts: int = 0
+
+    @property
+    def distinct(self) -> int:
+        """How many distinct tuples there are."""
+        size, times = self.sizes
+        return int(size.size if times is None else times.sum())
 
 
 def coded_column(table: Table, column: Column) -> CodedColumn:
@@ -179,23 +231,23 @@ def _in_values(work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
         raise type(error)(join((error.what, counted)), error.why, error.fix) from None
 
 
-def read_tuples(
+def read_codes(
     source: RowSource,
     schema: Schema,
     *,
     values: bool = True,
     people: bool = True,
     progress: Progress = silent,
-) -> SourceTuples:
-    """Domains, codes and counted tuples of the rows a method sees: those that no suppressed blank takes out.
+) -> SourceCodes:
+    """Domains and codes of the rows a method sees: those that no suppressed blank takes out.
 
-    Sensitive *values* and *people* behind each tuple are counted only where a promise speaks of them.
+    Sensitive *values* and *people* are coded only where a promise speaks of them.
 
     >>> import pyarrow as pa
     >>> from velado.engines.duckdb_source import of_arrow
     >>> from velado.testing.examples import table
-    >>> read_tuples(of_arrow(pa.table({"age": [20, 30]})), table(age=[20, 30]).schema).data.total
-    2
+    >>> read_codes(of_arrow(pa.table({"age": [20, 30]})), table(age=[20, 30]).schema).blank_rows
+    0
     """
     dropped = [c.name for c in schema.quasi if schema.missing_policy(c) == "suppress"]
     used = source.filled(dropped, schema.missing_values) if dropped else source
@@ -206,7 +258,7 @@ def read_tuples(
             'Set missing = "value", or check the file.',
         )
     person = schema.person
-    steps = len(schema.quasi) + len(schema.sensitive) + (person is not None) + 1
+    steps = len(schema.quasi) + len(schema.sensitive) + (person is not None)
     done, coded, own = 0, [], list[str]()
     for column in schema.quasi:
         progress(done / steps, say("reading the values of '{column}'", column=column.name))
@@ -214,18 +266,12 @@ def read_tuples(
         coded.append(_in_values(coded_column, table, column))
         own += spelling_notes(table)
         done += 1
-    keys = TupleKeys(tuple(one.coding for one in coded))
-    progress(done / steps, say("counting distinct tuples"))
-    entries, counts = counted_entries(used, keys)
-    codes = keys.unpack(entries)
-    columns = tuple(
-        replace(one.encoded, codes=own_codes, moved=None) for one, own_codes in zip(coded, codes, strict=True)
-    )
-    sensitive: dict[str, ValueEntries] = {}
+    codings: dict[str, Coding] = {}
+    totals: dict[str, Int64Array] = {}
     shapes: dict[str, ValueShape] = {}
     for column in schema.sensitive:
-        done += 1
         progress(done / steps, say("counting the values of '{column}'", column=column.name))
+        done += 1
         table = domain_table(used, schema, column)
         found, shape = _in_values(sensitive_values, table)
         own += spelling_notes(table)
@@ -233,29 +279,53 @@ def read_tuples(
             continue
         value, size = found[column.name]
         shapes |= shape
-        sensitive[column.name] = listed_values(
-            used, keys, entries, coding_of(table, column.name, value, size)
-        )
+        codings[column.name] = _beside(coding_of(table, column.name, value, size))
+        assert table.behind is not None
+        totals[column.name] = np.bincount(value, table.behind.to_numpy(), minlength=size).astype(np.int64)
     persons = None
     if person is not None and people:
-        done += 1
         progress(done / steps, say("counting people"))
         table = domain_table(used, schema, person)
         _refuse_many(table.rows, MOST_PEOPLE, say("different people"))
         own += spelling_notes(table)
-        coding = coding_of(table, person.name, *value_codes(table, person))
-        persons = listed_values(used, keys, entries, coding)
-    data = EncodedTable(columns, int(counts.size), persons, sensitive, shapes, counts=counts)
-    return SourceTuples(
+        persons = _beside(coding_of(table, person.name, *value_codes(table, person)))
+    return SourceCodes(
         used=used,
-        keys=keys,
-        entries=entries,
-        data=data,
         columns=tuple(coded),
+        values=codings,
+        totals=totals,
+        shapes=shapes,
+        person=persons,
         blank_rows=source.rows - used.rows,
         warnings=tuple(_moved(coded)),
         own_warnings=tuple(own),
     )
+
+
+def count_tuples(codes: SourceCodes, progress: Progress = silent) -> SourceTuples:
+    """All distinct tuples with their counts, and the values and people behind each.
+
+    >>> import pyarrow as pa
+    >>> from velado.engines.duckdb_source import of_arrow
+    >>> from velado.testing.examples import table
+    >>> count_tuples(read_codes(of_arrow(pa.table({"age": [20, 30]})), table(age=[20, 30]).schema)).data.total
+    2
+    """
+    progress(0.0, say("counting distinct tuples"))
+    keys = codes.keys
+    entries, counts = counted_entries(codes.used, keys)
+    sensitive = {}
+    for at, (name, coding) in enumerate(codes.values.items()):
+        progress(
+            0.5 + 0.5 * at / (len(codes.values) + 1), say("counting the values of '{column}'", column=name)
+        )
+        sensitive[name] = listed_values(codes.used, keys, entries, coding)
+    people = None
+    if codes.person is not None:
+        progress(0.9, say("counting people"))
+        people = listed_values(codes.used, keys, entries, codes.person)
+    data = codes.table(keys.unpack(entries), counts, sensitive, people)
+    return SourceTuples(entries, data, (counts, None))
 
 
 def counted_entries(used: RowSource, keys: TupleKeys) -> tuple[tuple[Int64Array, ...], Int64Array]:
@@ -272,7 +342,7 @@ def counted_entries(used: RowSource, keys: TupleKeys) -> tuple[tuple[Int64Array,
     found = found.sort(keys.names)  # in order of their codes, whatever order the engine counted in
     counts = found.get_column(ROWS).to_numpy().astype(np.int64)
     if int(counts.sum()) != used.rows:
-        raise _changed(used)
+        raise changed_meanwhile(used)
     return tuple(found.get_column(name).to_numpy().astype(np.int64) for name in keys.names), counts
 
 
@@ -288,10 +358,10 @@ def listed_values(
     >>> listed_values(rows, keys, (np.array([0, 1]),), sex)
     ValueEntries(2 of 2 codes, rows=3)
     """
-    beside = replace(beside, blank=max(beside.blank, 0))  # a null is no value, also where no row had one
+    beside = _beside(beside)
     found = cast(pl.DataFrame, pl.from_arrow(used.tuples(keys, beside)))
     if int(found.get_column(ROWS).sum()) != used.rows:
-        raise _changed(used)
+        raise changed_meanwhile(used)
     if len(entries) == 1:
         at = np.searchsorted(entries[0], found.get_column(keys.names[0]).to_numpy())
     else:
@@ -302,6 +372,10 @@ def listed_values(
     order = np.argsort(at * beside.size + codes)  # each pair is there once: nothing has to be added up
     counts = found.get_column(ROWS).to_numpy().astype(np.int64)
     return ValueEntries(at[order], codes[order], counts[order], beside.size)
+
+
+def _beside(coding: Coding) -> Coding:
+    return replace(coding, blank=max(coding.blank, 0))  # a null is no value, also where no row had one
 
 
 def _refuse_many(found: int, most: int, what: str) -> None:
@@ -318,7 +392,14 @@ def _refuse_many(found: int, most: int, what: str) -> None:
         )
 
 
-def _changed(source: RowSource) -> TableError:
+def changed_meanwhile(source: RowSource) -> TableError:
+    """The error that the rows are not those that were first counted.
+
+    >>> import pyarrow as pa
+    >>> from velado.engines.duckdb_source import of_arrow
+    >>> changed_meanwhile(of_arrow(pa.table({"age": [20]}), name="stays")).what
+    "'stays' changed while it was read."
+    """
     source.unchanged()  # which knows the file by name
     return TableError(
         say("'{path}' changed while it was read.", path=source.name),

@@ -95,6 +95,7 @@ def anonymize(
     reports = flags.several_of(report, flags.REPORTS, "--report")
     served = engine.serves(file)
     elsewhere = served or engine.scans(file)
+    engine.refuse_plan(elsewhere)
     folder.refuse(None if served or is_lake(file) else Path(file), schema, promises.population)
     if schema is None and (elsewhere or is_lake(file)):
         raise _no_schema()
@@ -138,6 +139,7 @@ def anonymize(
                     language=language(),
                     reports=reports,
                     key=folder.key,
+                    plan=engine.plan,
                     progress=progress,
                 )
                 if served
@@ -160,6 +162,7 @@ def anonymize(
                     key=folder.key,
                     engine=engine.reader,
                     memory=engine.memory,
+                    plan=engine.plan,
                     progress=progress,
                 )
             )

@@ -1,0 +1,297 @@
+"""SqlCut: the coded rows of a source as a table of its own where they lie, cut into parts by what histograms tell.
+
+Every row is there with the codes of its quasi-identifiers, those of other columns that promises read, and the number of
+its part. A round of cuts asks for the ends of every open part, for the histogram of the column that each is to be cut
+along, and writes the rows once with their new parts: a number of questions that the number of parts does not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from velado.data.partition import BoolArray, Int32Array, Int64Array
+from velado.engines.row_source import ROWS, Coding, TupleKeys
+
+_SMALL = 1 << 15
+
+
+@dataclass(frozen=True, repr=False)
+class PartCuts:
+    """How parts are cut: part ``part[i]`` along ``column[i]``, into parts numbered from ``first[i]``; -1 leaves it whole.
+
+    Codes up to ``last[i]`` go to the first of two; a part that is cut into more (``many[i]``) is listed in *branches*: the
+    numbers of the part, the code and where it goes, counted from ``first[i]``.
+
+    >>> one = np.zeros(1, np.int64)
+    >>> PartCuts(one, one, one + 4, one, one > 0).told.column_names
+    ['part', 'col', 'last_code', 'first_part', 'many']
+    """
+
+    part: Int64Array
+    column: Int64Array
+    last: Int64Array
+    first: Int64Array
+    many: BoolArray
+    branches: tuple[Int64Array, Int64Array, Int64Array] | None = None
+
+    @property
+    def told(self) -> pa.Table:
+        """What an engine is handed of the parts."""
+        named = {"part": self.part, "col": self.column, "last_code": self.last, "first_part": self.first}
+        return pa.table({**{n: a.astype(np.int32) for n, a in named.items()}, "many": self.many})
+
+    @property
+    def told_branches(self) -> pa.Table | None:
+        """What an engine is handed of the codes of parts that are cut into more than two."""
+        if self.branches is None:
+            return None
+        named = zip(("part", "code", "child"), self.branches, strict=True)
+        return pa.table({name: array.astype(np.int32) for name, array in named})
+
+
+class CutRows(Protocol):
+    """Coded rows in parts, kept by the engine they came from.
+
+    >>> from velado.engines.duckdb_source import of_arrow
+    >>> sex = Coding("sex", pa.array(["F", "M"]), np.array([0, 1], np.int32), -1, 2)
+    >>> rows: CutRows = of_arrow(pa.table({"sex": ["F", "M", "M"]})).cut_rows(TupleKeys((sex,)), (), [-1])
+    >>> rows.ends(np.zeros(1, np.int64))[1].tolist()
+    [[1]]
+    """
+
+    def ends(self, parts: Int64Array) -> tuple[Int32Array, Int32Array]:
+        """The least and the greatest code of every column in each of *parts* (rising): two arrays, parts x columns."""
+        ...
+
+    def histograms(self, parts: Int64Array, columns: Int64Array) -> tuple[Int64Array, Int32Array, Int64Array]:
+        """For each of *parts* the counts of one of the *columns*: part, code and rows, in order of part and code."""
+        ...
+
+    def beside(self, number: int, cuts: PartCuts) -> tuple[Int64Array, Int32Array, Int64Array]:
+        """The counts of another column's codes in each part that *cuts* would make: part, code and rows, in order."""
+        ...
+
+    def different(self, number: int, cuts: PartCuts) -> tuple[Int64Array, Int64Array]:
+        """How many different codes of another column stand in each part that *cuts* would make: part and number."""
+        ...
+
+    def cut(self, cuts: PartCuts) -> None:
+        """Every row is in the part that *cuts*, which name every part, send it to."""
+        ...
+
+    def lay(self) -> None:
+        """The rows of a part lie together: parts will be asked for one after the other."""
+        ...
+
+    def tuples(self, first: int, last: int) -> pa.Table:
+        """The distinct tuples of parts *first*..*last* with the codes beside: `part`, keys, `v0`, ..., `rows`, in order."""
+        ...
+
+    def keep(self, keys: Sequence[Int64Array], cells: Int64Array, rows: Int64Array) -> None:
+        """It is kept which cell each of these tuples is in, and its rows."""
+        ...
+
+    def keep_whole(self, part: int, cell: int) -> None:
+        """It is kept that all tuples of a part are in one cell."""
+        ...
+
+    def sizes(self) -> tuple[Int64Array, Int64Array]:
+        """How many rows a kept tuple has, and how many tuples have so many; the coded rows are given back."""
+        ...
+
+
+@dataclass(frozen=True, repr=False)
+class SqlCut:
+    """Coded rows in parts in a table `cut_rows` of a database, and the cell of each tuple in `cut_tuples`.
+
+    *run* executes a statement, *ask* returns whole numbers as Arrow, *hold* makes a table of what is handed over and *append*
+    adds to one. *columns* are the SQL of every column that may be cut.
+
+    >>> from velado.engines.duckdb_source import of_arrow
+    >>> sex = Coding("sex", pa.array(["F", "M"]), np.array([0, 1], np.int32), -1, 2)
+    >>> rows = of_arrow(pa.table({"sex": ["F", "M", "M"]})).cut_rows(TupleKeys((sex,)), (), [-1])
+    >>> [found.tolist() for found in rows.histograms(np.zeros(1, np.int64), np.zeros(1, np.int64))]
+    [[0, 0], [0, 1], [1, 2]]
+    """
+
+    run: Callable[[str], object]
+    ask: Callable[[str, Sequence[str]], pa.Table]
+    hold: Callable[[str, pa.Table], None]
+    append: Callable[[str, pa.Table], None]
+    keys: TupleKeys
+    columns: tuple[str, ...]
+    more: int
+
+    @classmethod
+    def of(
+        cls,
+        doors: tuple[
+            Callable[[str], object],
+            Callable[[str, Sequence[str]], pa.Table],
+            Callable[[str, pa.Table], None],
+            Callable[[str, pa.Table], None],
+        ],
+        rows: str,
+        codes: Sequence[str],
+        keys: TupleKeys,
+        beside: Sequence[Coding],
+        blanks: Sequence[int],
+    ) -> SqlCut:
+        """The rows of the SQL *rows*, in one part; *codes* are the SQL of the codes of *keys* and then of *beside*.
+
+        *blanks* has the code of "no value" for each column of the keys, -1 where there is none: whether a cell has a value
+        is a column that may be cut, too, after all others.
+        """
+        run, ask, hold, append = doors
+        count = len(keys.codings)
+        names = [f"c{at}" for at in range(count)] + [f"v{at}" for at in range(len(beside))]
+        made = [
+            f"CAST({code} AS {'SMALLINT' if coding.size < _SMALL else 'INTEGER'}) AS {name}"
+            for code, coding, name in zip(codes, [*keys.codings, *beside], names, strict=True)
+        ]
+        there = " AND ".join(f"{name} IS NOT NULL" for name in names)
+        run("DROP TABLE IF EXISTS cut_rows")
+        run("DROP TABLE IF EXISTS cut_tuples")
+        run(
+            f"CREATE TEMP TABLE cut_rows AS SELECT {', '.join(names)}, CAST(0 AS INTEGER) AS part "
+            f"FROM (SELECT {', '.join(made)} FROM {rows}) AS coded WHERE {there}"
+        )
+        kept = ", ".join(f"{name} BIGINT" for name in keys.names)
+        run(f"CREATE TEMP TABLE cut_tuples ({kept}, cell INTEGER, {ROWS} BIGINT)")
+        flags = [f"CASE WHEN c{at} = {code} THEN 1 ELSE 0 END" for at, code in enumerate(blanks) if code >= 0]
+        columns = (*(f"c{at}" for at in range(count)), *flags)
+        return cls(run, ask, hold, append, keys, columns, len(beside))
+
+    def ends(self, parts: Int64Array) -> tuple[Int32Array, Int32Array]:
+        """The least and the greatest code of every column in each of *parts* (rising): two arrays, parts x columns."""
+        self.hold("cut_open", pa.table({"part": parts.astype(np.int32)}))
+        names = [f"{end}{at}" for end in ("low", "high") for at in range(len(self.columns))]
+        asked = [f"{how}({sql})" for how in ("min", "max") for sql in self.columns]
+        found = self.ask(
+            f"SELECT r.part, {', '.join(asked)} FROM cut_rows AS r JOIN cut_open AS o ON o.part = r.part "
+            "GROUP BY r.part ORDER BY r.part",
+            ["part", *names],
+        )
+        ends = np.stack([found.column(name).to_numpy().astype(np.int32) for name in names], axis=1)
+        return ends[:, : len(self.columns)], ends[:, len(self.columns) :]
+
+    def histograms(self, parts: Int64Array, columns: Int64Array) -> tuple[Int64Array, Int32Array, Int64Array]:
+        """For each of *parts* the counts of one of the *columns*: part, code and rows, in order of part and code."""
+        told = pa.table({"part": parts.astype(np.int32), "col": columns.astype(np.int32)})
+        self.hold("cut_open", told)
+        code = self._chosen(np.unique(columns))
+        return self._counts(
+            f"SELECT r.part AS part, {code} AS code FROM cut_rows AS r JOIN cut_open AS q ON q.part = r.part"
+        )
+
+    def beside(self, number: int, cuts: PartCuts) -> tuple[Int64Array, Int32Array, Int64Array]:
+        """The counts of another column's codes in each part that *cuts* would make: part, code and rows, in order."""
+        value = f"v{number}"
+        return self._counts(f"SELECT part, {value} AS code FROM ({self._moved(cuts, [value])}) AS moved")
+
+    def different(self, number: int, cuts: PartCuts) -> tuple[Int64Array, Int64Array]:
+        """How many different codes of another column stand in each part that *cuts* would make: part and number."""
+        value = f"v{number}"
+        found = self.ask(
+            f"SELECT part, count(*) FROM (SELECT part, {value} FROM ({self._moved(cuts, [value])}) AS moved "
+            f"GROUP BY part, {value}) AS pairs GROUP BY part ORDER BY part",
+            ["part", "codes"],
+        )
+        part, codes = (found.column(name).to_numpy() for name in found.column_names)
+        return part.astype(np.int64), codes.astype(np.int64)
+
+    def cut(self, cuts: PartCuts) -> None:
+        """Every row is in the part that *cuts*, which name every part, send it to."""
+        self.run(f"CREATE TEMP TABLE cut_next AS {self._moved(cuts, self._stored)}")
+        self._swap()
+
+    def lay(self) -> None:
+        """The rows of a part lie together: parts will be asked for one after the other."""
+        listed = ", ".join(self._stored)
+        self.run(f"CREATE TEMP TABLE cut_next AS SELECT {listed}, part FROM cut_rows ORDER BY part")
+        self._swap()
+
+    def tuples(self, first: int, last: int) -> pa.Table:
+        """The distinct tuples of parts *first*..*last* with the codes beside: `part`, keys, `v0`, ..., `rows`, in order."""
+        keys = self._key_cells()
+        beside = [f"v{at}" for at in range(self.more)]
+        names = ["part", *self.keys.names, *beside]
+        cells = ", ".join(
+            ["part", *(f"{k} AS {n}" for k, n in zip(keys, self.keys.names, strict=True)), *beside]
+        )
+        listed = ", ".join(names)
+        return self.ask(
+            f"SELECT {listed}, count(*) AS {ROWS} FROM (SELECT {cells} FROM cut_rows "
+            f"WHERE part BETWEEN {first} AND {last}) AS laid GROUP BY {listed} ORDER BY {listed}",
+            [*names, ROWS],
+        )
+
+    def keep(self, keys: Sequence[Int64Array], cells: Int64Array, rows: Int64Array) -> None:
+        """It is kept which cell each of these tuples is in, and its rows."""
+        named = dict(zip(self.keys.names, keys, strict=True))
+        self.append("cut_tuples", pa.table({**named, "cell": cells.astype(np.int32), ROWS: rows}))
+
+    def keep_whole(self, part: int, cell: int) -> None:
+        """It is kept that all tuples of a part are in one cell."""
+        keys = ", ".join(self._key_cells())
+        self.run(
+            f"INSERT INTO cut_tuples SELECT {keys}, {cell}, count(*) FROM cut_rows WHERE part = {part} "
+            f"GROUP BY {keys}"
+        )
+
+    def sizes(self) -> tuple[Int64Array, Int64Array]:
+        """How many rows a kept tuple has, and how many tuples have so many; the coded rows are given back."""
+        self.run("DROP TABLE cut_rows")
+        found = self.ask(
+            f"SELECT {ROWS}, count(*) FROM cut_tuples GROUP BY {ROWS} ORDER BY {ROWS}", ["size", "tuples"]
+        )
+        return found.column("size").to_numpy(), found.column("tuples").to_numpy()
+
+    @property
+    def _stored(self) -> list[str]:
+        return [f"c{at}" for at in range(len(self.keys.codings))] + [f"v{at}" for at in range(self.more)]
+
+    def _key_cells(self) -> list[str]:
+        return self.keys.expressions([f"c{at}" for at in range(len(self.keys.codings))])
+
+    def _swap(self) -> None:
+        self.run("DROP TABLE cut_rows")
+        self.run("ALTER TABLE cut_next RENAME TO cut_rows")
+
+    def _chosen(self, columns: Int64Array) -> str:
+        """The code that a row has in the column that its part, q, names."""
+        cases = " ".join(f"WHEN {at} THEN {self.columns[at]}" for at in columns.tolist() if at >= 0)
+        return f"CASE q.col {cases} END" if cases else "0"
+
+    def _moved(self, cuts: PartCuts, wanted: Sequence[str]) -> str:
+        """SQL of the rows of the parts that *cuts* name, with some columns and the part they would be in."""
+        self.hold("cut_parts", cuts.told)
+        listed = ", ".join(wanted)
+        code = self._chosen(np.unique(cuts.column))
+        rows = (
+            f"SELECT {', '.join(f'r.{name}' for name in wanted)}, q.part AS was, q.first_part, q.col, q.many, "
+            f"q.last_code, {code} AS code FROM cut_rows AS r JOIN cut_parts AS q ON q.part = r.part"
+        )
+        two = "CASE WHEN told.col >= 0 AND told.code > told.last_code THEN 1 ELSE 0 END"
+        branches = cuts.told_branches
+        if branches is None:
+            return f"SELECT {listed}, first_part + {two} AS part FROM ({rows}) AS told"
+        self.hold("cut_branches", branches)
+        return (
+            f"SELECT {listed}, told.first_part + CASE WHEN told.many THEN b.child ELSE {two} END AS part "
+            f"FROM ({rows}) AS told LEFT JOIN cut_branches AS b ON b.part = told.was AND b.code = told.code"
+        )
+
+    def _counts(self, rows: str) -> tuple[Int64Array, Int32Array, Int64Array]:
+        found = self.ask(
+            f"SELECT part, code, count(*) AS {ROWS} FROM ({rows}) AS counted GROUP BY part, code "
+            "ORDER BY part, code",
+            ["part", "code", ROWS],
+        )
+        part, code, count = (found.column(name).to_numpy() for name in found.column_names)
+        return part.astype(np.int64), code.astype(np.int32), count.astype(np.int64)
