@@ -111,8 +111,6 @@ def anonymize(
                 ("--sheet", reading.sheet is not None),
                 ("--format", served and format is not None),
                 ("--formulas", served and formulas != "keep"),
-                ("--engine memory", served and engine.engine == "memory"),
-                ("--engine spark", served and engine.engine == "spark"),
             ]
         )
         with show.waiting() as progress:
