@@ -14,7 +14,8 @@ import polars as pl
 import pyarrow as pa
 
 from velado.data.schema import Schema
-from velado.engines.duckdb_files import CSV, PARQUET, Stamp, connect, need, quoted, scan_files, stamp, threads
+from velado.engines.duckdb_files import Stamp, connect, need, quoted, scan_files, stamp, threads
+from velado.engines.places import CSV, PARQUET
 from velado.engines.row_source import (
     ROWS,
     Coding,
@@ -253,15 +254,16 @@ class DuckDBSource:
         self.connection.unregister("handed_over")
 
     def _arrow(self, sql: str, placed: bool = False) -> pa.Table:
-        return self._tried(lambda: self.connection.sql(self._asked(sql, placed)).to_arrow_table())
+        return self.tried(lambda: self.connection.sql(self._asked(sql, placed)).to_arrow_table())
 
     def _ask(self, sql: str) -> Any:
         return self._run(self._asked(sql))
 
     def _run(self, sql: str, writes: Path | None = None) -> Any:
-        return self._tried(lambda: self.connection.execute(sql), writes)
+        return self.tried(lambda: self.connection.execute(sql), writes)
 
-    def _tried(self, work: Callable[[], T], writes: Path | None = None) -> T:
+    def tried(self, work: Callable[[], T], writes: Path | None = None) -> T:
+        """What *work* gives; whatever DuckDB says becomes one sentence, because its own may quote a cell or an address."""
         import duckdb
 
         try:
@@ -298,6 +300,9 @@ class DuckDBSource:
                 "Nothing was published.",
                 "Check the files; if they are whole, please report it.",
             ) from None
+
+
+D = TypeVar("D", bound=DuckDBSource)
 
 
 def _is_text(type_: pa.DataType) -> bool:
@@ -341,7 +346,7 @@ def open_files(
         placed=found.placed,
     )
     try:
-        return _counted(source, found.names)
+        return counted_source(source, found.names)
     except BaseException:
         connection.close()
         raise
@@ -358,10 +363,16 @@ def of_arrow(table: pa.Table, *, name: str = "table", memory: str | None = None)
     places = [f"f{at}" for at in range(table.num_columns)]
     connection.register("handed_in", table.rename_columns(places))
     source = DuckDBSource(name, connection, "handed_in", pa.schema([(p, pa.string()) for p in places]), 0)
-    return _counted(source, table.column_names)
+    return counted_source(source, table.column_names)
 
 
-def _counted(source: DuckDBSource, names: Sequence[str]) -> DuckDBSource:
+def counted_source(source: D, names: Sequence[str]) -> D:
+    """The source with its columns' true *names*, their types and the number of its rows.
+
+    >>> rows = of_arrow(pa.table({"f0": [31, 35]}))
+    >>> counted_source(rows, ["age"]).types.names
+    ['age']
+    """
     shown = source._arrow("SELECT * FROM {rows} LIMIT 0").schema
     ((rows,),) = source._ask("SELECT count(*) FROM {rows}").fetchall()
     types = pa.schema([pa.field(name, field.type) for name, field in zip(names, shown, strict=True)])

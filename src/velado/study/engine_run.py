@@ -24,8 +24,9 @@ from velado.data.keys import OWNER_FILE, Key, owner_key
 from velado.data.schema import Schema
 from velado.data.staging import PRIVATE, PUBLIC, StagedFolder, file_digest, staged_folder
 from velado.data.table import Undeclared
-from velado.engines.duckdb_files import PARQUET
-from velado.engines.duckdb_source import lake_files, open_files
+from velado.engines.duckdb_source import open_files
+from velado.engines.open_source import local_files, open_source
+from velado.engines.places import CSV
 from velado.engines.postgres_source import new_table, open_table
 from velado.engines.postgres_source import within as table_within
 from velado.engines.row_source import ROWS, FileSink, Recoding, RowSource
@@ -146,19 +147,21 @@ def publish_files(
     key: Key | str | Path | None = None,
     engine: Literal["duckdb", "spark"] = "duckdb",
     memory: str | None = None,
+    table: str | None = None,
     progress: Progress = silent,
 ) -> EnginePublished:
     """The release of the table in the files of *place* stands in folder *out*, or an error is raised.
 
-    *place* is a file, a folder or a pattern of CSV or Parquet files that are one table; *engine* reads it, holding at
-    most *memory* (e.g. "3GB"). The table is written in *format*, by default that of the files. Everything else is as for `publish`;
+    *place* is a file, a folder or a pattern of CSV or Parquet files that are one table, a DuckDB or SQLite file with a *table*, or an
+    s3:// address of Parquet files; *engine* reads it, holding at most *memory* (e.g. "3GB"). The table is written in *format*, by default that of the files. Everything else is as for `publish`;
     what an engine cannot do yet is refused.
 
     >>> from velado.testing.examples import small_lake
     >>> small_lake().release.plan.rows
     8
     """
-    paths = lake_files(place)
+    place = str(place)
+    paths = local_files(place)
     given = {
         "schema": schema,
         "method": method,
@@ -167,7 +170,7 @@ def publish_files(
         "k": k,
         "suppression": suppression,
         "per": per,
-        "format": format or ("parquet" if paths[0].suffix.lower() in PARQUET else "csv"),
+        "format": format or ("csv" if paths and paths[0].suffix.lower() in CSV else "parquet"),
         "formulas": formulas,
         "language": language,
         "undeclared": undeclared,
@@ -179,7 +182,7 @@ def publish_files(
     file = f"table.{recipe.format}"
     with staged_folder(Path(out), force, [*paths, *_files(schema, key)]) as staged:
         opened = open_spark_files if engine == "spark" else open_files
-        source = opened(paths, recipe.schema, staged.scratch, memory=memory)
+        source = open_source(place, recipe.schema, staged.scratch, table=table, engine=engine, memory=memory)
 
         def write(recoding: Recoding) -> RowSource:
             path = staged.file(f"{PUBLIC}/{file}")

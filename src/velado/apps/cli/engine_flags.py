@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from velado.apps.cli.app import OneOf, option
+from velado.engines.places import CSV, DATABASES, PARQUET, REMOTE, SERVERS
 from velado.errors import ParameterError
 from velado.text import say
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 LARGE = 1 << 30
 """A CSV or Parquet file of more bytes is read by DuckDB where nobody chose an engine."""
-SCANNED = (".csv", ".tsv", ".txt", ".parquet", ".pq")
-SERVERS = ("postgresql://", "postgres://")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +49,10 @@ class SourceFlags:
         ),
     ] = None
     table: Annotated[
-        str | None, option("--table NAME", help="The table of a postgresql:// source; SCHEMA.NAME too.")
+        str | None,
+        option(
+            "--table NAME", help="The table of a postgresql:// source or a database file; SCHEMA.NAME too."
+        ),
     ] = None
 
     @property
@@ -66,8 +68,9 @@ class SourceFlags:
         """
         on_server = source.startswith(SERVERS)
         if not on_server:
+            of_file = is_database(source)
             for flag, value in self._names.items():
-                if value is not None:
+                if value is not None and not (of_file and flag == "--table"):
                     raise ParameterError(
                         say("{flag} was given, but the source is no postgresql:// address.", flag=flag),
                         "It names a table of a server.",
@@ -100,11 +103,19 @@ class SourceFlags:
         >>> SourceFlags().scans("lake/*.parquet"), SourceFlags(engine="memory").scans("lake/*.parquet")
         (True, False)
         """
+        if source.startswith(REMOTE) or is_database(source):
+            if self.engine in ("memory", "spark"):
+                raise ParameterError(
+                    say("--engine {engine} reads neither databases nor s3:// addresses.", engine=self.engine),
+                    "DuckDB reads them.",
+                    "Leave --engine out.",
+                )
+            return True
         if self.engine != "auto":
             return self.engine != "memory"
         if not os.path.isfile(source):
             return is_lake(source)
-        return source.lower().endswith(SCANNED) and os.path.getsize(source) > LARGE
+        return source.lower().endswith((*CSV, *PARQUET)) and os.path.getsize(source) > LARGE
 
     def stays(self, source: str) -> bool:
         """Whether the rows of *source* stay where they are: on a server, or in files that an engine counts.
@@ -183,12 +194,25 @@ class EngineFlags(SourceFlags):
 
 
 def is_lake(source: str) -> bool:
-    """Whether *source* is a folder or a pattern rather than a file.
+    """Whether *source* is a folder, a pattern or an address rather than a file.
 
     >>> is_lake("lake/*.parquet"), is_lake("people.csv")
     (True, False)
     """
-    return os.path.isdir(source) or bool(set("*?[") & set(source))
+    return source.startswith(REMOTE) or os.path.isdir(source) or bool(set("*?[") & set(source))
+
+
+def is_database(source: str) -> bool:
+    """Whether *source* is a file of DuckDB or SQLite, which holds tables of its own.
+
+    >>> is_database("people.csv")
+    False
+    """
+    if not source.lower().endswith(DATABASES):
+        return False  # without a look at the libraries that could tell
+    from velado.engines.open_source import is_database as holds_tables
+
+    return holds_tables(source)
 
 
 def in_memory(source: str, schema: Schema) -> pl.DataFrame:

@@ -158,6 +158,7 @@ def anonymize(
                     key=folder.key,
                     engine=engine.reader,
                     memory=engine.memory,
+                    table=engine.table,
                     progress=progress,
                 )
             )

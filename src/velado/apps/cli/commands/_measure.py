@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import argument, command, one_of, option
-from velado.apps.cli.engine_flags import SERVERS, SourceFlags, in_memory, is_lake
+from velado.apps.cli.engine_flags import SourceFlags, in_memory, is_lake
+from velado.engines.places import REMOTE, SERVERS
 
 if TYPE_CHECKING:
     from velado.data.schema import Schema
@@ -98,7 +99,7 @@ def measure(
         from velado.measures.utility.ncp import VARIANTS
         from velado.release.population import read_plain
 
-        told = release.startswith(SERVERS) or bool(set("*?[") & set(release))
+        told = release.startswith((*SERVERS, *REMOTE)) or bool(set("*?[") & set(release))
         folder = ReleaseFolder(table=Path(release)) if told else read_folder(Path(release))
         settings = MeasureSettings(
             variant=one_of(variant, VARIANTS, "--variant"),
