@@ -5,7 +5,9 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -36,6 +38,7 @@ DEFAULT_MEMORY = "600MB"
 """What DuckDB may hold in memory where nobody says; the rest spills to disk."""
 _ROW_GROUP = 122_880
 _WHOLE_HASH = 1 << 64
+_LOOKS = 0.5
 
 
 def lake_files(place: str | Path) -> list[Path]:
@@ -220,6 +223,30 @@ class DuckDBSource:
                     "What was counted and what would be published could be different rows.",
                     "Try again when nobody writes to the files, or take a copy of them.",
                 )
+
+    @contextmanager
+    def watched(self, told: Callable[[float], None]) -> Iterator[None]:
+        """While a long question is answered, another thread is told twice a second how much of it is done, 0..1.
+
+        >>> with of_arrow(pa.table({"age": [31]})).watched(print) as _:
+        ...     pass
+        """
+        self._run("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+        over = threading.Event()
+
+        def look() -> None:
+            while not over.wait(_LOOKS):
+                share = float(self.connection.query_progress()) / 100
+                if share >= 0:
+                    told(min(share, 1.0))
+
+        looking = threading.Thread(target=look, daemon=True)
+        looking.start()
+        try:
+            yield
+        finally:
+            over.set()
+            looking.join()
 
     def close(self) -> None:
         """Give memory and what was written to the private folder back."""

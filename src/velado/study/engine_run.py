@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, cast
@@ -24,7 +24,7 @@ from velado.data.keys import OWNER_FILE, Key, owner_key
 from velado.data.schema import Schema
 from velado.data.staging import PRIVATE, PUBLIC, StagedFolder, file_digest, staged_folder
 from velado.data.table import Undeclared
-from velado.engines.duckdb_source import open_files
+from velado.engines.duckdb_source import DuckDBSource, open_files
 from velado.engines.open_source import local_files, open_source
 from velado.engines.places import CSV
 from velado.engines.postgres_source import new_table, open_table
@@ -91,7 +91,10 @@ class EnginePublished:
 class StepClock:
     """The steps of a run: each is told as progress when it begins, and how long it took is kept.
 
-    >>> clock = StepClock(silent, ("reading", "writing"))
+    *names* has every step with its usual part of the time of a run, so that the time left can be told; *rows* are those of the
+    source, once they are known.
+
+    >>> clock = StepClock(silent, {"reading": 0.4, "writing": 0.6})
     >>> with clock.step():
     ...     pass
     >>> [step.name for step in clock.done]
@@ -99,18 +102,22 @@ class StepClock:
     """
 
     progress: Progress
-    names: Sequence[str]
+    names: Mapping[str, float]
     done: list[StepTime] = field(default_factory=list)
+    rows: int | None = None
 
     @contextmanager
     def step(self) -> Iterator[Progress]:
         """The next step, with a progress of its own."""
-        at, steps = len(self.done), len(self.names)
-        name = self.names[at]
+        at, steps, parts = len(self.done), len(self.names), list(self.names.values())
+        name = list(self.names)[at]
 
         def told(share: float, doing: str = "") -> None:
-            what = say("step {at} of {steps}: {name}", at=at + 1, steps=steps, name=doing or name)
-            self.progress((at + min(max(share, 0.0), 1.0)) / steps, what)
+            parted = {"at": at + 1, "steps": steps, "name": doing or name}
+            what = say("step {at} of {steps}: {name}", **parted)
+            if self.rows is not None:
+                what = say("step {at} of {steps}, {rows:,} rows: {name}", **parted, rows=self.rows)
+            self.progress((sum(parts[:at]) + parts[at] * min(max(share, 0.0), 1.0)) / sum(parts), what)
 
         told(0.0)
         begun = time.perf_counter()
@@ -118,13 +125,14 @@ class StepClock:
         self.done.append(StepTime(name, time.perf_counter() - begun))
 
 
-STEPS = (
-    say("counting the rows"),
-    say("choosing groups"),
-    say("writing the recoded rows"),
-    say("counting what was written"),
-    say("writing the report"),
-)
+# With its usual part of the time: of a run on 2 million rows and 8 columns.
+STEPS: dict[str, float] = {
+    say("counting the rows"): 0.25,
+    say("choosing groups"): 0.2,
+    say("writing the recoded rows"): 0.35,
+    say("counting what was written"): 0.15,
+    say("writing the report"): 0.05,
+}
 
 
 def publish_files(
@@ -299,6 +307,7 @@ def _release(
     recipe: Recipe, source: RowSource, key: Key, staged: StagedFolder, clock: StepClock, writing: _Writing
 ) -> tuple[EngineFacts, Page]:
     write, known = writing
+    clock.rows = source.rows
     with clock.step() as progress:
         goal = goal_of(
             recipe.schema, recipe.per, recipe.method, recipe.k, recipe.guarantees, recipe.suppression
@@ -323,7 +332,7 @@ def _release(
             seed=recipe.seed,
             progress=progress,
         )
-    with clock.step():
+    with clock.step() as progress, _watched(source, plan.rows, progress):
         written = write(plan.recoding(key, content))
     with clock.step():
         release = check_written(plan, written)
@@ -361,6 +370,17 @@ def _release(
         files, page = report_files(facts, recipe, key)
         staged.put(files)
     return facts, page
+
+
+@contextmanager
+def _watched(source: RowSource, rows: int, progress: Progress) -> Iterator[None]:
+    """How many of *rows* are written is told, where the engine can tell."""
+
+    def told(share: float) -> None:
+        progress(share, say("writing row {row:,}", row=int(share * rows)))
+
+    with source.watched(told) if isinstance(source, DuckDBSource) else nullcontext():
+        yield
 
 
 def report_files(facts: EngineFacts, recipe: Recipe, key: Key) -> tuple[dict[str, bytes], Page]:
