@@ -55,7 +55,8 @@ def lake_files(place: str | Path) -> list[Path]:
         below = [Path(folder, name) for folder, _, names in os.walk(text) for name in names]
         found = [path for path in below if _is_table(path, Path(text))]
     else:
-        found = [Path(name) for name in glob.glob(text, recursive=True) if os.path.isfile(name)]
+        # A link that leads nowhere is a part that cannot be read, and is refused by whoever reads it.
+        found = [Path(name) for name in glob.glob(text, recursive=True) if not os.path.isdir(name)]
     if not found:
         raise TableError(
             say("No file matches '{place}'.", place=text),
@@ -296,19 +297,17 @@ class DuckDBSource:
         try:
             return work()
         except duckdb.OutOfMemoryException:
-            raise EngineError(
-                "DuckDB ran out of memory, or of disk space to spill to.",
-                "Nothing was published.",
-                "Allow more with --memory, or make room on the disk of the output folder.",
-            ) from None
+            raise _no_room() from None
         except (duckdb.InvalidInputException, duckdb.ConversionException):
             raise TableError(
                 say("The rows of '{name}' cannot be read.", name=self.name),
                 "A row has too few or too many fields, a part is damaged, or the text is not in UTF-8.",
                 "Correct the file, or separator and encoding in the schema; `velado inspect` names the place.",
             ) from None
-        except duckdb.IOException:
+        except duckdb.IOException as error:
             self.unchanged()
+            if writes is None and "write" in str(error).lower():
+                raise _no_room() from None  # what does not fit in memory could not be set aside
             if writes is not None:
                 raise OutputError(
                     say("'{path}' cannot be written.", path=writes.name),
@@ -330,6 +329,14 @@ class DuckDBSource:
 
 
 D = TypeVar("D", bound=DuckDBSource)
+
+
+def _no_room() -> EngineError:
+    return EngineError(
+        "DuckDB ran out of memory, or of disk space to spill to.",
+        "Nothing was published.",
+        "Allow more with --memory, or make room on the disk of the output folder.",
+    )
 
 
 def _is_text(type_: pa.DataType) -> bool:
