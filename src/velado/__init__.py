@@ -46,6 +46,8 @@ _HOME = {
     "open_ledger": "velado.query.store",
     "pseudonymize": "velado.release.pseudonyms",
     "publish": "velado.study.run",
+    "publish_files": "velado.study.engine_run",
+    "publish_table": "velado.study.engine_run",
     "read_schema": "velado.data.io",
     "read_table": "velado.data.io",
     "to_frame": "velado.data.frames",

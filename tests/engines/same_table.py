@@ -1,19 +1,35 @@
 """Random tables with spellings, blanks and people, and what memory and an engine make of each: equal, or refused alike."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
 from velado.data.keys import Key
 from velado.data.schema import Schema
+from velado.data.table import Table
 from velado.engines.row_source import Recoding, RowSource
 from velado.errors import VeladoError
 from velado.release.anonymize import anonymize
-from velado.release.guarantees import LDiversity, TCloseness
+from velado.release.guarantees import (
+    BetaLikeness,
+    EntropyLDiversity,
+    KAnonymity,
+    LDiversity,
+    RecursiveLDiversity,
+    TCloseness,
+)
 from velado.release.methods import DAS, FixedInterval, FullDomain, Mondrian
-from velado.release.sources.source_release import SourceRelease, check_written, plan_release, prepare_source
+from velado.release.sources.source_check import Judged
+from velado.release.sources.source_release import (
+    PreparedSource,
+    SourceRelease,
+    check_written,
+    plan_release,
+    prepare_source,
+)
+from velado.release.sources.source_tuples import read_tuples
 
 KEY = Key(bytes(range(40)))
 NASTY = [
@@ -114,6 +130,24 @@ def random_case(seed: int, typed: bool = True) -> Case:
     )
 
 
+EVERY = (
+    KAnonymity(4),
+    LDiversity(2),
+    EntropyLDiversity(1.5),
+    RecursiveLDiversity(c=3.0, l=2),
+    TCloseness(0.3),
+    BetaLikeness(1.0),
+)
+"""A guarantee of each kind that is read off the table alone."""
+
+
+def widened_case(seed: int) -> Case:
+    """One random table, with a promise of any kind asked for beside k in two of three cases."""
+    case, draw = random_case(seed), np.random.default_rng([seed, 1])
+    more = tuple(EVERY[n] for n in draw.choice(range(1, len(EVERY)), int(draw.integers(0, 3)), replace=False))
+    return replace(case, guarantees=more, suppression=float(draw.choice([0.0, 0.3, 0.6])))
+
+
 def in_memory(case: Case) -> tuple[object, ...]:
     """The table that memory publishes, its rows in order, with every verdict; or the refusal."""
     try:
@@ -132,10 +166,19 @@ def in_memory(case: Case) -> tuple[object, ...]:
     return "held", rows_of(made.frame), verdicts_of(made), made.suppressed, round(made.loss, 9)
 
 
-def on_engine(case: Case, source: RowSource, write: Callable[[Recoding], RowSource]) -> tuple[object, ...]:
-    """The same by an engine, from what *write* wrote."""
+def on_engine(
+    case: Case, source: RowSource, write: Callable[[Recoding], RowSource], judge: bool = True
+) -> tuple[object, ...]:
+    """The same by an engine, from what *write* wrote.
+
+    Without *judge* nobody looks for identifiers and side doors, which takes most of the time of a small table.
+    """
     try:
-        ready = prepare_source(source, case.schema, per=case.per)
+        if judge:
+            ready = prepare_source(source, case.schema, per=case.per)
+        else:
+            judged = Judged(Table.of(case.frame, case.schema), whole=True)
+            ready = PreparedSource(source, judged, read_tuples(source, judged.schema), case.per, ())
         plan = plan_release(
             ready, case.method, k=case.k, guarantees=case.guarantees, suppression=case.suppression
         )

@@ -24,9 +24,15 @@ role = "quasi"
 [columns.diagnosis]
 role = "sensitive"
 """
+SAID = (
+    "Engine: PostgreSQL",
+    "Every promise that was asked for holds in this file.",
+    "rows are unique on the proposed quasi-identifiers",
+    "NCP (leaves-1)",
+)
 
 
-def test_the_command_runs_and_the_table_keeps_its_promise(
+def test_the_commands_run_and_the_table_keeps_its_promise(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     address = urlsplit(postgres_url)
@@ -46,11 +52,14 @@ def test_the_command_runs_and_the_table_keeps_its_promise(
             "CREATE TABLE admissions AS SELECT 18 + n % 70 AS age, (ARRAY['F','M'])[1 + n % 2] AS sex, "
             "(ARRAY['flu','cold','asthma'])[1 + n % 3]::varchar AS diagnosis FROM generate_series(1, 900) AS n"
         )
-    line = re.search(r"^velado anonymize .*$", PAGE.read_text("utf-8"), flags=re.M)
-    assert line is not None
-    assert run(shlex.split(line[0])[1:]) == 0
-    told = capsys.readouterr().out
-    assert "Engine: PostgreSQL" in told
+    lines = re.findall(r"^velado .*$", PAGE.read_text("utf-8"), flags=re.M)
+    assert [line.split()[1] for line in lines] == ["anonymize", "verify", "inspect", "measure"]
+    told = ""
+    for line, seen in zip(lines, SAID, strict=True):
+        assert run(shlex.split(line)[1:]) == 0
+        told += (shown := capsys.readouterr().out)
+        assert seen in shown, line
+    assert '[columns.diagnosis]\nrole = "sensitive"' in Path("proposed.toml").read_text("utf-8")
     with connected("postgresql://") as connection, connection.cursor() as cursor:
         rows = cursor.execute("SELECT * FROM admissions_k5").fetchall()
         names = [column.name for column in cursor.description or ()]

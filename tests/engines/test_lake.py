@@ -2,10 +2,6 @@
 
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -303,45 +299,3 @@ def test_text_files_are_read_as_text_with_their_decimal_commas(tmp_path: Path) -
 def test_a_missing_column_is_the_schema_s_matter(lake: Path, tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match="'town'"):
         release(lake, tmp_path, schema(town={"role": "quasi"}))
-
-
-KILLED = """
-import sys
-from tests.engines.same_table import KEY
-from tests.engines.test_lake import schema
-from velado.study.engine_run import publish_files
-print("begun", flush=True)
-publish_files(sys.argv[1], schema(), "mondrian", k=5, out=sys.argv[2], key=KEY, force=True)
-"""
-
-
-@pytest.mark.slow
-def test_a_run_killed_at_any_moment_leaves_a_whole_release_or_none(tmp_path: Path) -> None:
-    lake = tmp_path / "lake"
-    lake.mkdir()
-    for at in range(4):
-        stays(100_000, at).write_parquet(lake / f"p{at}.parquet")
-    out = tmp_path / "out"
-    root = Path(__file__).parents[2]
-    begun = time.monotonic()
-    publish_files(str(lake), schema(), "mondrian", k=5, out=out, key=KEY)
-    lasts = time.monotonic() - begun
-    draw, killed = np.random.default_rng(5), 0
-    for _ in range(15):
-        with subprocess.Popen(
-            [sys.executable, "-c", KILLED, str(lake), str(out)],
-            cwd=root,
-            env={**os.environ, "PYTHONPATH": f"{root / 'src'}:{root}"},
-            stdout=subprocess.PIPE,
-        ) as run:
-            assert run.stdout is not None
-            run.stdout.readline()
-            time.sleep(float(draw.uniform(0, 1.3 * lasts)))
-            run.send_signal(signal.SIGKILL)
-        killed += run.returncode == -signal.SIGKILL
-        if run.returncode == 0:
-            lasts *= 0.7  # the machine was busier when it was timed
-        assert verify(out / "release" / "table.parquet", schema(), [KAnonymity(5)]).holds
-    assert killed >= 5
-    release(lake, tmp_path, force=True)
-    assert [entry.name for entry in tmp_path.iterdir() if ".velado-" in entry.name] == []

@@ -36,9 +36,18 @@ from velado.data.kinds import (
     infer_kind,
     missing_tokens,
 )
-from velado.data.normal import normal_of, spellings, value_codes
-from velado.data.partition import GroupCounts, Int32Array, Int64Array, Partition
+from velado.data.normal import normal_of, value_codes
 from velado.data.schema import Column, Kind, Role, Schema
+from velado.data.separation import (
+    Codes,
+    ColumnSet,
+    PresentExposure,
+    best_sets,
+    exposure,
+    repeats,
+    separation,
+    visible_codes,
+)
 from velado.data.table import Table
 from velado.text import Sentence, join, say, say_n, told
 
@@ -46,6 +55,7 @@ HELD_BACK = say("in doubt, so held back: read it, then sign for it or leave it o
 _YEARS = frozenset({"year", "years", "yr", "ano", "anio", "yyyy"})
 _HOUSEHOLDS = frozenset({"home", "house", "household", "hh", "hhid", "family", "familia", "domicilio", "lar"})
 _WEIGHTS = frozenset({"weight", "weights", "wt", "wgt", "peso", "pesos", "ponderacao", "expansao"})
+_SAMPLE_ROWS = 100_000
 _CONSTANT = say("every row has the same value, so it tells nobody apart")
 
 
@@ -85,7 +95,7 @@ class Inspection:
     *ranking* lists the columns that are neither identifiers nor held back by separation, most telling first. *sets* are
     the best one, two and three of them. *exposure* is None when no quasi-identifier is proposed. *missing_codes*
     are values that probably mean "no value"; numbers among them are only suggested. *people* counts the different people
-    by the normal form of their column (`P1` and `P1 ` are one).
+    by the normal form of their column (`P1` and `P1 ` are one). *judged* says what a sample was looked at for, where one was.
 
     >>> from velado.testing.examples import small_table
     >>> inspect(small_table(idade=("other", "text", "31 35 31 40"))).exposure.unique_rows
@@ -102,6 +112,7 @@ class Inspection:
     exposure: PresentExposure | None
     missing_codes: tuple[MissingCode, ...] = ()
     people: int | None = None
+    judged: str = ""
 
     @property
     def rows_per_person(self) -> float | None:
@@ -115,6 +126,8 @@ class Inspection:
         """The inspection as plain values, without any cell."""
         found = asdict(replace(self, schema=Schema({})))
         del found["people"]
+        if not self.judged:
+            del found["judged"]
         return found | {"rows_per_person": self.rows_per_person, "schema": self.schema.to_dict()}
 
 
@@ -130,16 +143,18 @@ def inspect(table: Any) -> Inspection:
     [('cpf', 'identifier', 'text'), ('sexo', 'quasi', 'categorical')]
     """
     table = read_table(table)
-    settings = replace(table.schema, missing_values=missing_tokens(table.frame))
+    tokens = table.once(("tokens",), lambda: missing_tokens(table.frame))
+    settings = replace(table.schema, missing_values=tokens)
     table = table.with_schema(settings)
     judged = {identifying.column: identifying for identifying in identifying_columns(table)}
-    seen = {name: _seen(table, name) for name in table.frame.columns}
+    seen = {name: seen_column(table, name) for name in table.frame.columns}
     # Numbers are compared as the release will read them, and one decimal mark is that of the whole file.
     decimal = "," if any(one.inferred.decimal_comma for one in seen.values()) else settings.decimal
     counted = table.with_schema(replace(settings, decimal=decimal))
     found = [_finding(counted, name, one, judged.get(name)) for name, one in seen.items()]
-    codes = [code for f in found if f.identifier is None for code in _codes(table, f.name)]
-    found = _without_followers(_with_person(found, table, list(judged.values())), table)
+    codes = [code for f in found if f.identifier is None for code in _codes(table, seen[f.name], f.name)]
+    rows = table.once(("rows",), lambda: table.rows)
+    found = _without_followers(_with_person(found, table, list(judged.values()), rows), table)
     open_columns = [
         f for f in found if f.identifier is None and f.publish and f.distinct > 1 and f.kind != "text"
     ]
@@ -165,39 +180,72 @@ def inspect(table: Any) -> Inspection:
     proposed = table.with_schema(schema)
     return Inspection(
         source=table.source,
-        rows=table.rows,
+        rows=rows,
         columns=tuple(found),
         schema=schema,
         person=person,
         ranking=tuple(finding.name for finding in ranked),
         sets=sets,
-        exposure=exposure(proposed, quasi, person) if quasi else None,
+        exposure=proposed.once(("exposure", person, *quasi), lambda: exposure(proposed, quasi, person))
+        if quasi
+        else None,
         missing_codes=tuple(codes),
-        people=None if person is None else value_codes(proposed, schema.columns[person])[1] - 1,
+        people=None if person is None else people_in(proposed, person),
     )
 
 
 @dataclass(frozen=True, repr=False)
-class _Seen:
-    """A column as it is written: its distinct texts with their *rows* (no value is null), a sample, what it looks like."""
+class SeenColumn:
+    """A column as it is written: its distinct texts with their *rows* (no value is null), and what it looks like.
+
+    *written* is the same with what the schema calls missing as it stands; None where too many texts differ to be listed:
+    then *distinct* says how many they are, and *sizes* are those of a sample.
+
+    >>> from velado.testing.examples import small_table
+    >>> seen_column(small_table(sexo=("other", "text", "F M F")), "sexo").inferred.kind
+    'categorical'
+    """
 
     sizes: pl.DataFrame
     missing: int
-    sample: pl.Series
     inferred: Inferred
+    written: pl.DataFrame | None = None
+    distinct: int | None = None
 
 
-def _seen(table: Table, name: str) -> _Seen:
+def seen_column(table: Table, name: str) -> SeenColumn:
+    """How a column of *table* is written; whoever holds more rows than the table may answer for it.
+
+    >>> from velado.testing.examples import small_table
+    >>> seen_column(small_table(age=("other", "text", "31 _ 31")), "age").missing
+    1
+    """
+    return table.once(("seen", name), lambda: _seen(table, name))
+
+
+def people_in(table: Table, person: str) -> int:
+    """How many different people the column *person* names, by the normal form of its values.
+
+    >>> from velado.testing.examples import small_table
+    >>> people_in(small_table(who=("identifier", "text", "P1 p1 P2")), "who")
+    2
+    """
+    return table.once(("people", person), lambda: value_codes(table, table.schema.columns[person])[1] - 1)
+
+
+def _seen(table: Table, name: str) -> SeenColumn:
     texts = table.text(name)
     filled = texts.drop_nulls()
     sizes = texts.alias("value").value_counts(parallel=True, name="rows")
     missing = texts.len() - filled.len()
     sample = filled.gather_every(max(1, -(-filled.len() // SHAPE_SAMPLE)))
     inferred = infer_kind(name, filled, table.frame.schema[name], sizes.height - (missing > 0), sample)
-    return _Seen(sizes, missing, sample, inferred)
+    # Blanks of the schema are counted too, so the column is read as it stands.
+    series = table.frame.get_column(name).cast(pl.String).alias("value").drop_nulls()
+    return SeenColumn(sizes, missing, inferred, series.value_counts(parallel=True, name="rows"))
 
 
-def _finding(table: Table, name: str, seen: _Seen, identifying: Identifying | None) -> ColumnFinding:
+def _finding(table: Table, name: str, seen: SeenColumn, identifying: Identifying | None) -> ColumnFinding:
     inferred = seen.inferred
     sure = identifying is not None and identifying.sure
     sizes = seen.sizes
@@ -207,7 +255,8 @@ def _finding(table: Table, name: str, seen: _Seen, identifying: Identifying | No
         if value.n_unique() < sizes.height:
             sizes = sizes.with_columns(value).group_by("value").agg(pl.col("rows").sum())
     counts = sizes["rows"].to_numpy().astype(np.int64)
-    distinct = counts.size - (seen.missing > 0)
+    rows = table.once(("rows",), lambda: table.rows)
+    distinct = counts.size - (seen.missing > 0) if seen.distinct is None else seen.distinct
     role, why, publish = _role(name, inferred, identifying)
     if role == "quasi" and distinct < 2:
         role, why = "other", (*why[:1], _CONSTANT)
@@ -215,9 +264,7 @@ def _finding(table: Table, name: str, seen: _Seen, identifying: Identifying | No
         identifying = identifying or nearly_unique(table, name)
         if identifying is not None:
             why, publish = (*why[:1], identifying.why), False
-    asked = (
-        _of_a_sample(name, inferred.kind, distinct, table.rows) if role in ("other", "identifier") else None
-    )
+    asked = _of_a_sample(name, inferred.kind, distinct, rows) if role in ("other", "identifier") else None
     if asked is not None:
         held = role == "other" and publish and inferred.kind != "numeric"
         why, publish = (*why[:1], asked, HELD_BACK) if held else (*why, asked), publish and not held
@@ -232,7 +279,7 @@ def _finding(table: Table, name: str, seen: _Seen, identifying: Identifying | No
         valid=None if identifying is None else identifying.valid,
         missing=seen.missing,
         distinct=distinct,
-        distinction=counts.size / table.rows,
+        distinction=(distinct + (seen.missing > 0)) / rows,
         separation=separation(counts),
         publish=publish,
         format=inferred.format,
@@ -240,10 +287,8 @@ def _finding(table: Table, name: str, seen: _Seen, identifying: Identifying | No
     )
 
 
-def _codes(table: Table, name: str) -> tuple[MissingCode, ...]:
-    # Blanks of the schema are counted too, so the column is read as it stands.
-    series = table.frame.get_column(name).cast(pl.String).alias("value").drop_nulls()
-    sizes = series.value_counts(parallel=True, name="rows")
+def _codes(table: Table, seen: SeenColumn, name: str) -> tuple[MissingCode, ...]:
+    sizes = seen.sizes.drop_nulls() if seen.written is None else seen.written
     counts = sizes.get_column("rows").to_numpy().astype(np.int64)
     return find_missing_codes(name, sizes.get_column("value"), counts, frozenset(table.schema.missing_values))
 
@@ -293,15 +338,15 @@ def _is_year(name: str, inferred: Inferred) -> bool:
 
 
 def _with_person(
-    found: list[ColumnFinding], table: Table, judged: Sequence[Identifying]
+    found: list[ColumnFinding], table: Table, judged: Sequence[Identifying], rows: int
 ) -> list[ColumnFinding]:
     # Repeats show that a column follows people over rows; without any, each row is a person all the same. A column
     # that repeats a little without being followed (two people share a name) would make one person of two.
     by_name = {finding.name: finding for finding in found}
     repeated = [name for name in person_columns(table) if by_name[name].identifier is not None]
     own = [by_name[i.column] for i in judged if i.person and i.sure]
-    once = [f for f in own if f.distinct == table.rows - f.missing]
-    ranks = {i.column: rank(i, by_name[i.column].missing, table.rows) for i in judged}
+    once = [f for f in own if f.distinct == rows - f.missing]
+    ranks = {i.column: rank(i, by_name[i.column].missing, rows) for i in judged}
     once.sort(key=lambda finding: ranks[finding.name])
     chosen = next(iter(repeated), None)
     if chosen is not None and rows_are_others(table, chosen, _quasi(found)):
@@ -351,7 +396,7 @@ def _without_copies(found: list[ColumnFinding], coded: Mapping[str, Codes]) -> l
 def _are_copies(one: ColumnFinding, other: ColumnFinding, coded: Mapping[str, Codes]) -> bool:
     if one.distinct != other.distinct or one.name not in coded or other.name not in coded:
         return False
-    return _repeats(coded[one.name], coded[other.name])
+    return repeats(coded[one.name], coded[other.name])
 
 
 def _proposed(finding: ColumnFinding) -> Column:
@@ -390,6 +435,7 @@ def schema_toml(inspection: Inspection) -> str:
                 "identifier (never published), quasi (outsiders may know it), sensitive (must not be learnt), other."
             )
         ),
+        *([_remark(inspection.judged)] if inspection.judged else []),
         "",
     ]
     schema = inspection.schema
@@ -461,131 +507,9 @@ def _table(name: str, entry: Mapping[str, object]) -> list[str]:
     return [f"[{name}]", *(f"{key} = {_written(value)}" for key, value in entry.items())]
 
 
-# How well columns tell rows apart: distinction, separation, and who is unique on a set of columns.
-#
-# R. Motwani and Y. Xu, Efficient algorithms for masking and finding quasi-identifiers (2007): the
-# *distinction* of a set of columns is the share of different rows among all, its *separation* the share of
-# pairs of rows that differ in at least one of the columns.
-
-Codes = tuple[Int32Array, int]
-
-SAMPLE_ROWS = 100_000
-
-
-@dataclass(frozen=True)
-class ColumnSet:
-    """A set of columns and how well it tells rows apart (on an evenly spaced sample of large tables).
-
-    >>> ColumnSet(("age", "sex"), distinction=0.5, separation=0.9).columns
-    ('age', 'sex')
-    """
-
-    columns: tuple[str, ...]
-    distinction: float
-    separation: float
-
-
-@dataclass(frozen=True)
-class PresentExposure:
-    """Who can be picked out by *columns* as the table stands, all rows counted.
-
-    *unique_rows* are alone in their group. *people* and *unique_people* count by the person column where
-    there is one (else every row is a person): a person is unique in a group that holds nobody else.
-    *smallest* is the size of the smallest group, in rows.
-
-    >>> from velado.testing.examples import small_table
-    >>> exposure(small_table(age=("quasi", "numeric", "31 31 35")), ["age"], None).smallest
-    1
-    """
-
-    columns: tuple[str, ...]
-    rows: int
-    unique_rows: int
-    people: int
-    unique_people: int
-    smallest: int
-
-
-def exposure(table: Table, columns: Sequence[str], person: str | None) -> PresentExposure:
-    """Who is unique on *columns* of *table*, spellings of a value being one; so is a blank. O(n log n).
-
-    >>> from velado.testing.examples import small_table
-    >>> exposure(small_table(age=("quasi", "numeric", "31 31 35")), ["age"], None).unique_rows
-    1
-    """
-    coded = [_value_codes(table, table.schema.columns[name]) for name in columns]
-    partition = Partition.by_codes([codes for codes, _ in coded], [size for _, size in coded])
-    alone = int((partition.sizes == 1).sum())
-    people, unique_people = table.rows, alone
-    if person is not None:
-        owner = value_codes(table, table.schema.columns[person])[0]
-        people = np.count_nonzero(np.bincount(owner))
-        counts = GroupCounts.of(partition, owner)
-        assert counts.people is not None
-        unique_people = np.count_nonzero(np.bincount(owner[(counts.people == 1)[partition.labels]]))
-    return PresentExposure(
-        tuple(columns), table.rows, alone, people, unique_people, int(partition.sizes.min())
-    )
-
-
-def separation(counts: Int64Array) -> float:
-    """1 - sum c (c - 1) / (n (n - 1)): the share of pairs of rows in different groups of sizes *counts*.
-
-    >>> separation(np.array([2, 1, 1]))
-    0.8333333333333334
-    """
-    sizes = counts.astype(np.float64)
-    n = float(sizes.sum())
-    return 1.0 - float((sizes * (sizes - 1.0)).sum()) / (n * (n - 1.0)) if n > 1 else 0.0
-
-
 def _sample_codes(table: Table, found: Sequence[ColumnFinding]) -> Mapping[str, Codes]:
     """Codes of the columns *found* in at most 100,000 evenly spaced rows."""
-    rows = min(table.rows, SAMPLE_ROWS)
+    rows = min(table.rows, _SAMPLE_ROWS)
     at = np.arange(rows, dtype=np.int64) * table.rows // rows
     part = table if rows == table.rows else table.with_frame(table.frame[at])
-    return {finding.name: _value_codes(part, _proposed(finding)) for finding in found}
-
-
-def _value_codes(table: Table, column: Column) -> Codes:
-    # As a release codes its categories: a text of blanks is seen, so it is a value.
-    found = spellings(table, column, blanks=False)
-    return found.of_rows(table.text(column.name)), len(found.values) + 1
-
-
-def best_sets(coded: Mapping[str, Codes], largest: int = 3) -> tuple[ColumnSet, ...]:
-    """The column that separates best, then the best pair and triple that grow from it, greedily.
-
-    Ends early when all rows are told apart. Columns with a different value in most rows would win always and
-    tell nothing new, so they are left out as long as two others are there. A blank is a value of its own. Greedy
-    choice separates within the logarithmic factor of the best set of its size (set cover over pairs).
-
-    >>> codes = {"age": (np.array([1, 2, 3, 3]), 4), "sex": (np.array([1, 1, 2, 1]), 3)}
-    >>> [best.columns for best in best_sets(codes)]
-    [('age',), ('age', 'sex')]
-    """
-    telling = {name: column for name, column in coded.items() if 2 * column[1] <= column[0].size}
-    coded = telling if len(telling) >= 2 else coded
-    chosen: list[str] = []
-    out: list[ColumnSet] = []
-    while len(chosen) < min(largest, len(coded)) and not (out and out[-1].separation == 1.0):
-        best: ColumnSet | None = None
-        for name in coded:
-            if name in chosen:
-                continue
-            names = [*chosen, name]
-            sizes = Partition.by_codes([coded[n][0] for n in names], [coded[n][1] for n in names]).sizes
-            share = separation(sizes)
-            if best is None or share > best.separation:
-                best = ColumnSet(tuple(names), sizes.size / float(sizes.sum()), share)
-        assert best is not None
-        out.append(best)
-        chosen = list(best.columns)
-    return tuple(out)
-
-
-def _repeats(column: Codes, other: Codes) -> bool:
-    """Whether two columns match one to one on the rows given, with values that do repeat."""
-    pairs = Partition.by_codes([column[0], other[0]], [column[1], other[1]]).count
-    own, theirs = np.unique(column[0]).size, np.unique(other[0]).size
-    return pairs == own == theirs and own >= 2 and 2 * own <= column[0].size
+    return {finding.name: visible_codes(part, _proposed(finding)) for finding in found}

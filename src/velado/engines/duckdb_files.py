@@ -17,14 +17,13 @@ import pyarrow.parquet as pq
 from velado.data.csv_reading import as_utf8, check_header, header_of
 from velado.data.numbers import THOUSANDS
 from velado.data.schema import Schema
+from velado.engines.places import CSV, PARQUET
 from velado.errors import EngineError, MissingExtra, TableError
 from velado.settings import no_file
 from velado.text import say
 
 _HEAD = 1 << 20
 _GLOB = frozenset("*?[]{}")
-PARQUET = (".parquet", ".pq")
-CSV = (".csv", ".tsv", ".txt")
 
 Stamp = tuple[int, int, int]
 

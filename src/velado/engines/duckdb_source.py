@@ -5,7 +5,9 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -15,8 +17,6 @@ import pyarrow as pa
 
 from velado.data.schema import Schema
 from velado.engines.duckdb_files import (
-    CSV,
-    PARQUET,
     Stamp,
     bytes_digest,
     connect,
@@ -27,6 +27,7 @@ from velado.engines.duckdb_files import (
     stamp,
     threads,
 )
+from velado.engines.places import CSV, PARQUET
 from velado.engines.row_source import (
     ROWS,
     Coding,
@@ -49,6 +50,7 @@ DEFAULT_MEMORY = "600MB"
 _ROW_GROUP = 122_880
 _WHOLE_HASH = 1 << 64
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+_LOOKS = 0.5
 
 
 def lake_files(place: str | Path) -> list[Path]:
@@ -65,7 +67,8 @@ def lake_files(place: str | Path) -> list[Path]:
         below = [Path(folder, name) for folder, _, names in os.walk(text) for name in names]
         found = [path for path in below if _is_table(path, Path(text))]
     else:
-        found = [Path(name) for name in glob.glob(text, recursive=True) if os.path.isfile(name)]
+        # A link that leads nowhere is a part that cannot be read, and is refused by whoever reads it.
+        found = [Path(name) for name in glob.glob(text, recursive=True) if not os.path.isdir(name)]
     if not found:
         raise TableError(
             say("No file matches '{place}'.", place=text),
@@ -251,6 +254,30 @@ class DuckDBSource:
         """Nothing, if the files are those that were first counted; else an error."""
         refuse_changed(self.files, self.stamps)
 
+    @contextmanager
+    def watched(self, told: Callable[[float], None]) -> Iterator[None]:
+        """While a long question is answered, another thread is told twice a second how much of it is done, 0..1.
+
+        >>> with of_arrow(pa.table({"age": [31]})).watched(print) as _:
+        ...     pass
+        """
+        self._run("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+        over = threading.Event()
+
+        def look() -> None:
+            while not over.wait(_LOOKS):
+                share = float(self.connection.query_progress()) / 100
+                if share >= 0:
+                    told(min(share, 1.0))
+
+        looking = threading.Thread(target=look, daemon=True)
+        looking.start()
+        try:
+            yield
+        finally:
+            over.set()
+            looking.join()
+
     def close(self) -> None:
         """Give memory and what was written to the private folder back."""
         self.connection.close()
@@ -289,33 +316,32 @@ class DuckDBSource:
         self.connection.unregister("handed_over")
 
     def _arrow(self, sql: str, placed: bool = False) -> pa.Table:
-        return self._tried(lambda: self.connection.sql(self._asked(sql, placed)).to_arrow_table())
+        return self.tried(lambda: self.connection.sql(self._asked(sql, placed)).to_arrow_table())
 
     def _ask(self, sql: str) -> Any:
         return self._run(self._asked(sql))
 
     def _run(self, sql: str, writes: Path | None = None) -> Any:
-        return self._tried(lambda: self.connection.execute(sql), writes)
+        return self.tried(lambda: self.connection.execute(sql), writes)
 
-    def _tried(self, work: Callable[[], T], writes: Path | None = None) -> T:
+    def tried(self, work: Callable[[], T], writes: Path | None = None) -> T:
+        """What *work* gives; whatever DuckDB says becomes one sentence, because its own may quote a cell or an address."""
         import duckdb
 
         try:
             return work()
         except duckdb.OutOfMemoryException:
-            raise EngineError(
-                "DuckDB ran out of memory, or of disk space to spill to.",
-                "Nothing was published.",
-                "Allow more with --memory, or make room on the disk of the output folder.",
-            ) from None
+            raise _no_room() from None
         except (duckdb.InvalidInputException, duckdb.ConversionException):
             raise TableError(
                 say("The rows of '{name}' cannot be read.", name=self.name),
                 "A row has too few or too many fields, a part is damaged, or the text is not in UTF-8.",
                 "Correct the file, or separator and encoding in the schema; `velado inspect` names the place.",
             ) from None
-        except duckdb.IOException:
+        except duckdb.IOException as error:
             self.unchanged()
+            if writes is None and "write" in str(error).lower():
+                raise _no_room() from None  # what does not fit in memory could not be set aside
             if writes is not None:
                 raise OutputError(
                     say("'{path}' cannot be written.", path=writes.name),
@@ -334,6 +360,17 @@ class DuckDBSource:
                 "Nothing was published.",
                 "Check the files; if they are whole, please report it.",
             ) from None
+
+
+D = TypeVar("D", bound=DuckDBSource)
+
+
+def _no_room() -> EngineError:
+    return EngineError(
+        "DuckDB ran out of memory, or of disk space to spill to.",
+        "Nothing was published.",
+        "Allow more with --memory, or make room on the disk of the output folder.",
+    )
 
 
 def _is_text(type_: pa.DataType) -> bool:
@@ -377,7 +414,7 @@ def open_files(
         placed=found.placed,
     )
     try:
-        return _counted(source, found.names)
+        return counted_source(source, found.names)
     except BaseException:
         connection.close()
         raise
@@ -394,10 +431,16 @@ def of_arrow(table: pa.Table, *, name: str = "table", memory: str | None = None)
     places = [f"f{at}" for at in range(table.num_columns)]
     connection.register("handed_in", table.rename_columns(places))
     source = DuckDBSource(name, connection, "handed_in", pa.schema([(p, pa.string()) for p in places]), 0)
-    return _counted(source, table.column_names)
+    return counted_source(source, table.column_names)
 
 
-def _counted(source: DuckDBSource, names: Sequence[str]) -> DuckDBSource:
+def counted_source(source: D, names: Sequence[str]) -> D:
+    """The source with its columns' true *names*, their types and the number of its rows.
+
+    >>> rows = of_arrow(pa.table({"f0": [31, 35]}))
+    >>> counted_source(rows, ["age"]).types.names
+    ['age']
+    """
     shown = source._arrow("SELECT * FROM {rows} LIMIT 0").schema
     ((rows,),) = source._ask("SELECT count(*) FROM {rows}").fetchall()
     types = pa.schema([pa.field(name, field.type) for name, field in zip(names, shown, strict=True)])

@@ -20,8 +20,9 @@ import pyarrow.parquet as pq
 
 from velado.data.formulas import formula_cells
 from velado.data.schema import Schema
-from velado.engines.duckdb_files import PARQUET, Scan, need, scan_files, stamp, threads
+from velado.engines.duckdb_files import Scan, need, scan_files, stamp, threads
 from velado.engines.duckdb_source import lake_files
+from velado.engines.places import PARQUET
 from velado.engines.row_source import ROWS, FileSink, Recoding, Sink
 from velado.engines.spark_source import SparkSource, of_spark, tried
 from velado.errors import EngineError, MissingExtra, OutputError, ParameterError, TableError

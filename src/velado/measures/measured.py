@@ -275,8 +275,30 @@ def measure_files(
     >>> measure_files(table, table.frame).ncp.overall
     0.0
     """
-    settings = settings or MeasureSettings()
     published = read_published(original, frame, kept, rows=rows, drawn=drawn)
+    return measure_published(published, original.schema, frame, k=k, settings=settings, population=population)
+
+
+def measure_published(
+    published: PublishedTable,
+    schema: Schema,
+    frame: pl.DataFrame,
+    *,
+    shown: pl.DataFrame | None = None,
+    k: int | None = None,
+    settings: MeasureSettings | None = None,
+    population: pl.DataFrame | None = None,
+) -> Scores:
+    """Everything that can be measured on a table that was read back as *published* from *frame*.
+
+    *shown* are the rows that are looked through for identifiers, where these are not those of *frame*.
+
+    >>> from velado.testing.examples import four_people
+    >>> table = four_people()
+    >>> measure_published(read_published(table, table.frame), table.schema, table.frame).published_rows
+    4
+    """
+    settings = settings or MeasureSettings()
     covers = published.covers(settings.substitutions)
     skipped: dict[str, str] = {}
     ncp = None
@@ -291,9 +313,10 @@ def measure_files(
                 covers,
                 published.kept,
                 settings.variant,
-                rows=published.data.rows,
+                rows=published.data.total,
                 partition=published.original_classes,
                 divisor_columns=settings.divisor_columns,
+                weights=published.classes.weights,
             )
         except ParameterError as error:
             if published.true_rows is not None:
@@ -317,7 +340,7 @@ def measure_files(
     scores = _scores(
         published=published,
         frame=frame,
-        missing_values=original.schema.missing_values,
+        missing_values=schema.missing_values,
         settings=settings,
         ncp=ncp,
         charged=charged,
@@ -325,7 +348,8 @@ def measure_files(
         population=population,
         skipped=skipped,
     )
-    scores = replace(scores, notes=(*_identifying(original.schema, frame), *scores.notes))
+    looked = frame if shown is None else shown
+    scores = replace(scores, notes=(*_identifying(schema, looked), *scores.notes))
     return _with_numbers(scores, published)
 
 
@@ -383,12 +407,11 @@ def _scores(
     data, names = published.data, [column.name for column in published.columns]
     sizes = published.classes.sizes
     outside = None if population is None else population_sizes(frame, population, names)
-    people = data.row_people
-    if people is not None and published.true_rows is None:
+    people = None
+    if data.people is not None and published.true_rows is None:
         skipped["risk by person"] = join(published.unpaired)
-        people = None
-    elif people is not None:
-        people = people[published.true_rows]
+    elif data.row_people is not None:
+        people = data.row_people[published.true_rows]
     truth = None
     if published.true_rows is None:
         skipped["false cells"] = join(published.unpaired)
@@ -420,7 +443,7 @@ def _scores(
             )
         )
     return Scores(
-        original_rows=data.rows,
+        original_rows=data.total,
         published_rows=published.rows,
         before=_before(data),
         after=_after(published, frame, names, people, outside),
@@ -439,7 +462,7 @@ def _scores(
 
 def _before(data: EncodedTable) -> Exposure:
     classes = data.classes
-    people = None if data.row_people is None else reidentification_of_people(classes, data.row_people)
+    people = None if data.people is None else reidentification_of_people(classes, data.people)
     return Exposure(reidentification(classes), people, uniqueness_of(data), class_sizes(classes.sizes))
 
 

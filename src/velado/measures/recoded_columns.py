@@ -6,6 +6,7 @@ or a blank becomes the range of codes of the *original* encoded column that it s
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -15,7 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from velado.data.encode import EncodedColumn, EncodedTable, VisibleTexts, encode
-from velado.data.partition import BoolArray, FloatArray, IntArray, Partition
+from velado.data.partition import BoolArray, FloatArray, IntArray, Partition, ValueEntries
 from velado.data.published_column import NO_CODE, PublishedColumn, read_texts
 from velado.data.schema import Schema
 from velado.data.table import Table
@@ -36,7 +37,7 @@ class PublishedTable:
     *true_rows* are the numbers of the original rows that the published rows came from, None when rows are
     missing and nobody said which. *agreeing* is the share of paired rows whose other columns are unchanged. *schema*
     says how the original's cells are read, *sample* how its rows were drawn, if that is declared; *seen* is what the
-    quasi-identifiers show.
+    quasi-identifiers show. Where both tables are counted tuples, *values* lists the published sensitive values of each entry.
 
     >>> from velado.testing.examples import four_people
     >>> table = four_people()
@@ -52,23 +53,30 @@ class PublishedTable:
     schema: Schema | None = None
     sample: SampleDesign | None = None
     seen: VisibleTexts | None = None
+    values: Mapping[str, ValueEntries] | None = None
 
     def __repr__(self) -> str:
-        return f"PublishedTable({self.rows} of {self.data.rows} rows, paired={self.true_rows is not None})"
+        return f"PublishedTable({self.rows} of {self.data.total} rows, paired={self.true_rows is not None})"
 
     @property
     def rows(self) -> int:
         """How many rows were published."""
-        return self.classes.rows
+        return self.classes.rows if self.classes.weights is None else int(self.classes.sizes.sum())
 
     @property
     def suppressed(self) -> int:
         """How many original rows were not published."""
-        return self.data.rows - self.rows
+        return self.data.total - self.rows
 
     @property
     def unpaired(self) -> tuple[str, str, str]:
         """Why metrics that compare row by row are refused, in three sentences."""
+        if self.data.counts is not None:
+            return (
+                say("Rows are counted where they lie, and no row is compared with another."),
+                say("Comparing each published row with its own original needs both at hand."),
+                say("Use --engine memory, and give the whole folder of a release."),
+            )
         return (
             say(
                 "The published table has {published} rows and the original {original}, and which rows were "
@@ -188,13 +196,7 @@ def read_published(
     if any(column.rounding is not None for column in data.columns):
         data = replace(data, columns=tuple(column.unrounded for column in data.columns))
     names = [column.name for column in data.columns]
-    absent = [name for name in names if name not in frame.columns]
-    if absent:
-        raise TableError(
-            say("The published table lacks quasi-identifiers: {names}.", names=", ".join(absent[:5])),
-            "What they lost or gave away cannot be measured.",
-            "Give the matching schema, or set publish = false for a column that was kept back.",
-        )
+    refuse_absent(names, frame.columns)
     if rows is not None:
         true_rows: npt.NDArray[np.int64] | None = _numbered(data.rows, frame.height, rows)
     else:
@@ -223,6 +225,20 @@ def read_published(
         sample=sample_design(table),
         seen=seen,
     )
+
+
+def refuse_absent(quasi: Sequence[str], present: Sequence[str]) -> None:
+    """Nothing, if every quasi-identifier is among the published columns; else the error that names those that lack.
+
+    >>> refuse_absent(["age"], ["age", "ill"])
+    """
+    absent = [name for name in quasi if name not in present]
+    if absent:
+        raise TableError(
+            say("The published table lacks quasi-identifiers: {names}.", names=", ".join(absent[:5])),
+            "What they lost or gave away cannot be measured.",
+            "Give the matching schema, or set publish = false for a column that was kept back.",
+        )
 
 
 def _pairing(rows: int, published: int, kept: BoolArray | None) -> npt.NDArray[np.int64] | None:

@@ -44,7 +44,8 @@ class Verification:
     are columns that identify people although the schema calls them something else and nobody signed for them;
     *linked* is the promise that fails for who reads all rows of a person together, where the file shows whose they are.
     *unread* are numeric quasi-identifiers whose texts are no numbers or intervals, so that what other columns give away
-    of them was not fully checked.
+    of them was not fully checked. Where *table* is a sample of a table that an engine counted, *counted* is how many rows that
+    has, and *judged* says what was judged on the sample.
 
     >>> import polars as pl
     >>> from velado.release.guarantees import KAnonymity
@@ -66,9 +67,16 @@ class Verification:
     signed: tuple[Signed, ...] = ()
     linked: Verdict | None = None
     unread: tuple[str, ...] = ()
+    counted: int | None = None
+    judged: str = ""
 
     def __repr__(self) -> str:
-        return f"Verification({self.table.rows} rows, {'holds' if self.holds else 'broken'})"
+        return f"Verification({self.rows} rows, {'holds' if self.holds else 'broken'})"
+
+    @property
+    def rows(self) -> int:
+        """How many rows the released table has."""
+        return self.table.rows if self.counted is None else self.counted
 
     @property
     def holds(self) -> bool:
@@ -145,7 +153,7 @@ class Verification:
         """As plain values, without any cell."""
         return {
             "holds": self.holds,
-            "rows": self.table.rows,
+            "rows": self.rows,
             "sha256": self.table.fingerprint,
             "quasi_identifiers": [column.name for column in self.table.schema.quasi],
             "groups": self.checked.partition.count,
@@ -163,6 +171,7 @@ class Verification:
             "unchecked_columns": list(self.unchecked),
             "unread_columns": list(self.unread),
             "people_unseen": self.people_unseen,
+            **({"judged": self.judged} if self.judged else {}),
         }
 
 
@@ -190,57 +199,113 @@ def verify(
     (True, 3)
     """
     asked = run_settings(guarantees=guarantees, undeclared=undeclared)
-    promised: tuple[Guarantee, ...] = asked.guarantees
     schema = schema_from(schema)
     raw = _read(source, schema, encoding)
-    present = raw.frame.columns
-    _all_there(schema, present, promised)
-    known = schema.with_columns(column for column in schema.columns.values() if column.name in present)
+    known = known_columns(schema, raw.frame.columns, asked.guarantees)
     table = Table.of(raw.frame, known, raw.source, raw.fingerprint, asked.undeclared, raw.separator)
     person = known.person
     people = None if person is None else value_codes(table, person)[0]
     sensitive, shapes = sensitive_values(table)
     quasi = [column.name for column in known.quasi]
-    counted = tuple(guarantee.counted_by("row" if people is None else "person") for guarantee in promised)
     matching = None if population is None else _matching(table, population_table(population, known))
-    checked = check_published(
-        frame=table.frame,
-        quasi=quasi,
-        guarantees=counted,
-        people=people,
-        sensitive=sensitive,
-        shapes=shapes,
-        matching=matching,
-    )
+
+    def check(columns: Sequence[str], promises: Sequence[Guarantee]) -> Checked:
+        return check_published(
+            frame=table.frame,
+            quasi=[*quasi, *columns],
+            guarantees=promises,
+            people=people,
+            sensitive=sensitive,
+            shapes=shapes,
+            matching=None if columns else matching,
+        )
+
+    def linked(promises: Sequence[Guarantee], groups: Partition) -> Verdict | None:
+        assert people is not None
+        return broken_when_linked(promises, groups, people, sensitive, shapes)
+
+    def smallest(doors: Sequence[SideDoor]) -> int | None:
+        return smallest_with_doors(table.frame, quasi, doors)
+
+    return concluded(table, schema, asked.guarantees, PublishedCounts(check, linked, smallest))
+
+
+@dataclass(frozen=True, repr=False)
+class PublishedCounts:
+    """How a released table is counted, wherever its rows lie.
+
+    *check* regroups it by its quasi-identifiers and further columns and lets guarantees read; *linked* names the promise that
+    fails for who links all rows of a person; *smallest* is the smallest group for who also reads what side doors tell.
+
+    >>> PublishedCounts(print, print, len).smallest([])
+    0
+    """
+
+    check: Callable[[Sequence[str], Sequence[Guarantee]], Checked]
+    linked: Callable[[Sequence[Guarantee], Partition], Verdict | None]
+    smallest: Callable[[Sequence[SideDoor]], int | None]
+
+
+def known_columns(schema: Schema, present: Sequence[str], guarantees: Sequence[Guarantee]) -> Schema:
+    """The schema of the columns that a released table holds, or an error: what a promise needs is not there.
+
+    >>> from velado.testing.examples import table
+    >>> list(known_columns(table(age=[20], note=["x"]).schema, ["age"], ()).columns)
+    ['age']
+    """
+    _all_there(schema, present, guarantees)
+    return schema.with_columns(column for column in schema.columns.values() if column.name in present)
+
+
+def concluded(
+    table: Table,
+    schema: Schema,
+    guarantees: Sequence[Guarantee],
+    counts: PublishedCounts,
+    *,
+    rows: int | None = None,
+    judged: str = "",
+) -> Verification:
+    """The verdict on a released table: its groups counted by *counts*, its columns judged on *table*.
+
+    *table* holds the columns that are there, all rows of them or, if *judged* says so, a sample of the *rows* there are.
+
+    >>> from velado.testing.examples import table
+    >>> ages, seen = table(age=[20, 20]), check_published(table(age=[20, 20]).frame, ["age"], ())
+    >>> concluded(ages, ages.schema, (), PublishedCounts(lambda *_: seen, lambda *_: None, lambda _: None))
+    Verification(2 rows, holds)
+    """
+    known = schema.with_columns(c for c in schema.columns.values() if c.name in table.frame.columns)
+    person = known.person
+    counted = tuple(guarantee.counted_by("row" if person is None else "person") for guarantee in guarantees)
+    checked = counts.check((), counted)
     doors = _doors(table)
     kept = tuple(
         guarantee
         for guarantee, verdict in zip(counted, checked.verdicts, strict=True)
         if verdict.holds and guarantee.reads != "population"  # which lies outside the file
     )
-
-    def undone(columns: Sequence[str]) -> bool:
-        names = [*quasi, *columns]
-        return not check_published(table.frame, names, kept, people, sensitive, None, shapes).holds
-
     identifying, signed = open_identifiers(table)
     linked = None
-    if people is not None and person is not None and person.published:
-        linked = broken_when_linked(counted, checked.partition, people, sensitive, shapes)
+    if person is not None and person.published:
+        linked = counts.linked(counted, checked.partition)
+    quasi = [column.name for column in known.quasi]
     return Verification(
         table=table,
         checked=checked,
         exposed=tuple(column.name for column in known.columns.values() if not column.published),
         side_doors=doors,
         people_unseen=schema.person is not None and person is None,
-        smallest_behind=smallest_with_doors(table.frame, quasi, doors),
-        open_doors=_open_doors(doors, table.schema, undone),
-        unchecked=_unchecked(schema, present, promised),
+        smallest_behind=counts.smallest(doors),
+        open_doors=_open_doors(doors, table.schema, lambda columns: not counts.check(columns, kept).holds),
+        unchecked=_unchecked(schema, table.frame.columns, guarantees),
         read_behind=tuple(telling_columns(doors, quasi)),
         identifying=identifying,
         signed=signed,
         linked=linked,
         unread=unread(table),
+        counted=rows,
+        judged=judged,
     )
 
 

@@ -437,6 +437,8 @@ def unseen(found: Verification, schema: Schema) -> Iterator[str]:
     >>> list(unseen(verify(table.frame, table.schema, [KAnonymity(2)]), table.schema))
     []
     """
+    if found.judged:
+        yield found.judged
     if found.people_unseen and schema.person is not None:
         yield say(
             "The person column '{column}' is not in this file, so k per person cannot be checked from it; "
@@ -480,7 +482,7 @@ def verification_lines(found: Verification) -> Iterator[str | Table]:
     yield Table(
         say(
             "What the file itself shows ({rows:,} rows, {quasi} quasi-identifiers, {groups:,} groups)",
-            rows=found.table.rows,
+            rows=found.rows,
             quasi=len(found.table.schema.quasi),
             groups=found.checked.partition.count,
         ),

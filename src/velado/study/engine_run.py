@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, cast
@@ -25,8 +25,9 @@ from velado.data.release_folder import PublishedFolder
 from velado.data.schema import Schema
 from velado.data.staging import PRIVATE, PUBLIC, StagedFolder, file_digest, staged_folder
 from velado.data.table import Undeclared
-from velado.engines.duckdb_files import PARQUET
-from velado.engines.duckdb_source import lake_files, open_files
+from velado.engines.duckdb_source import DuckDBSource, open_files
+from velado.engines.open_source import local_files, open_source
+from velado.engines.places import CSV
 from velado.engines.postgres_source import new_table, open_table
 from velado.engines.postgres_source import within as table_within
 from velado.engines.row_source import ROWS, FileSink, Recoding, RowSource
@@ -80,7 +81,10 @@ class EnginePublished(PublishedFolder):
 class StepClock:
     """The steps of a run: each is told as progress when it begins, and how long it took is kept.
 
-    >>> clock = StepClock(silent, ("reading", "writing"))
+    *names* has every step with its usual part of the time of a run, so that the time left can be told; *rows* are those of the
+    source, once they are known.
+
+    >>> clock = StepClock(silent, {"reading": 0.4, "writing": 0.6})
     >>> with clock.step():
     ...     pass
     >>> [step.name for step in clock.done]
@@ -88,18 +92,22 @@ class StepClock:
     """
 
     progress: Progress
-    names: Sequence[str]
+    names: Mapping[str, float]
     done: list[StepTime] = field(default_factory=list)
+    rows: int | None = None
 
     @contextmanager
     def step(self) -> Iterator[Progress]:
         """The next step, with a progress of its own."""
-        at, steps = len(self.done), len(self.names)
-        name = self.names[at]
+        at, steps, parts = len(self.done), len(self.names), list(self.names.values())
+        name = list(self.names)[at]
 
         def told(share: float, doing: str = "") -> None:
-            what = say("step {at} of {steps}: {name}", at=at + 1, steps=steps, name=doing or name)
-            self.progress((at + min(max(share, 0.0), 1.0)) / steps, what)
+            parted = {"at": at + 1, "steps": steps, "name": doing or name}
+            what = say("step {at} of {steps}: {name}", **parted)
+            if self.rows is not None:
+                what = say("step {at} of {steps}, {rows:,} rows: {name}", **parted, rows=self.rows)
+            self.progress((sum(parts[:at]) + parts[at] * min(max(share, 0.0), 1.0)) / sum(parts), what)
 
         told(0.0)
         begun = time.perf_counter()
@@ -107,13 +115,14 @@ class StepClock:
         self.done.append(StepTime(name, time.perf_counter() - begun))
 
 
-STEPS = (
-    say("counting the rows"),
-    say("choosing groups"),
-    say("writing the recoded rows"),
-    say("counting what was written"),
-    say("writing the report"),
-)
+# With its usual part of the time: of a run on 2 million rows and 8 columns.
+STEPS: dict[str, float] = {
+    say("counting the rows"): 0.25,
+    say("choosing groups"): 0.2,
+    say("writing the recoded rows"): 0.35,
+    say("counting what was written"): 0.15,
+    say("writing the report"): 0.05,
+}
 
 
 def publish_files(
@@ -137,19 +146,22 @@ def publish_files(
     engine: Literal["duckdb", "spark"] = "duckdb",
     memory: str | None = None,
     plan: Plan = "auto",
+    table: str | None = None,
     progress: Progress = silent,
 ) -> EnginePublished:
     """The release of the table in the files of *place* stands in folder *out*, or an error is raised.
 
-    *place* is a file, a folder or a pattern of CSV or Parquet files that are one table; *engine* reads it, holding at
-    most *memory* (e.g. "3GB"); *plan* says how it is grouped. The table is written in *format*, by default that of the files. Everything else is as for `publish`;
+    *place* is a file, a folder or a pattern of CSV or Parquet files that are one table, a DuckDB or SQLite file with a *table*, or an
+    s3:// address of Parquet files; *engine* reads it, holding at most *memory* (e.g. "3GB"); *plan* says how it is
+    grouped. The table is written in *format*, by default that of the files. Everything else is as for `publish`;
     what an engine cannot do yet is refused.
 
     >>> from velado.testing.examples import small_lake
     >>> small_lake().release.plan.rows
     8
     """
-    paths = lake_files(place)
+    place = str(place)
+    paths = local_files(place)
     given = {
         "schema": schema,
         "method": method,
@@ -158,7 +170,7 @@ def publish_files(
         "k": k,
         "suppression": suppression,
         "per": per,
-        "format": format or ("parquet" if paths[0].suffix.lower() in PARQUET else "csv"),
+        "format": format or ("csv" if paths and paths[0].suffix.lower() in CSV else "parquet"),
         "formulas": formulas,
         "language": language,
         "undeclared": undeclared,
@@ -171,7 +183,7 @@ def publish_files(
     file = f"table.{recipe.format}"
     with staged_folder(Path(out), force, [*paths, *_files(schema, key)]) as staged:
         opened = open_spark_files if engine == "spark" else open_files
-        source = opened(paths, recipe.schema, staged.scratch, memory=memory)
+        source = open_source(place, recipe.schema, staged.scratch, table=table, engine=engine, memory=memory)
 
         def write(recoding: Recoding) -> RowSource:
             path = staged.file(f"{PUBLIC}/{file}")
@@ -296,6 +308,7 @@ def _release(
     how: Plan,
 ) -> tuple[EngineFacts, Page]:
     write, known = writing
+    clock.rows = source.rows
     with clock.step() as progress:
         goal = goal_of(
             recipe.schema, recipe.per, recipe.method, recipe.k, recipe.guarantees, recipe.suppression
@@ -322,7 +335,7 @@ def _release(
             seed=recipe.seed,
             progress=progress,
         )
-    with clock.step():
+    with clock.step() as progress, _watched(source, plan.rows, progress):
         written = write(plan.recoding(key, content))
     with clock.step():
         release = check_written(plan, written)
@@ -360,6 +373,17 @@ def _release(
         files, page = report_files(facts, recipe, key)
         staged.put(files)
     return facts, page
+
+
+@contextmanager
+def _watched(source: RowSource, rows: int, progress: Progress) -> Iterator[None]:
+    """How many of *rows* are written is told, where the engine can tell."""
+
+    def told(share: float) -> None:
+        progress(share, say("writing row {row:,}", row=int(share * rows)))
+
+    with source.watched(told) if isinstance(source, DuckDBSource) else nullcontext():
+        yield
 
 
 def report_files(facts: EngineFacts, recipe: Recipe, key: Key) -> tuple[dict[str, bytes], Page]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from velado.apps.cli.app import OfSetting, OneOf, option
 from velado.apps.cli.options import RUN
+from velado.engines.places import CSV, DATABASES, PARQUET, REMOTE, SERVERS
 from velado.errors import ParameterError
 from velado.text import say
 
@@ -17,17 +19,18 @@ if TYPE_CHECKING:
     import polars as pl
 
     from velado.data.schema import Schema
+    from velado.engines.duckdb_source import DuckDBSource
+    from velado.engines.row_source import RowSource
 
 LARGE = 1 << 30
 """A CSV or Parquet file of more bytes is read by DuckDB where nobody chose an engine."""
-SCANNED = (".csv", ".tsv", ".txt", ".parquet", ".pq")
 
 
 @dataclass(frozen=True, kw_only=True)
-class EngineFlags:
-    """Which engine reads the rows, and how much memory it may hold.
+class SourceFlags:
+    """Which engine reads the rows, how much memory it may hold, and which table of a server is meant.
 
-    >>> EngineFlags().engine, EngineFlags().memory
+    >>> SourceFlags().engine, SourceFlags().memory
     ('auto', None)
     """
 
@@ -46,6 +49,136 @@ class EngineFlags:
             help="What DuckDB or Spark may hold in memory before it spills to disk, e.g. 3GB; default: 600MB, for Spark 1GB.",
         ),
     ] = None
+    table: Annotated[
+        str | None,
+        option(
+            "--table NAME", help="The table of a postgresql:// source or a database file; SCHEMA.NAME too."
+        ),
+    ] = None
+
+    @property
+    def _names(self) -> dict[str, str | None]:
+        """The flags that name something on a server, and what they say."""
+        return {"--table": self.table}
+
+    def serves(self, source: str) -> bool:
+        """Whether *source* is a table on a PostgreSQL server; its names are then complete, or an error says what lacks.
+
+        >>> SourceFlags().serves("people.csv"), SourceFlags(table="a").serves("postgresql:///x")
+        (False, True)
+        """
+        on_server = source.startswith(SERVERS)
+        if not on_server:
+            of_file = is_database(source)
+            for flag, value in self._names.items():
+                if value is not None and not (of_file and flag == "--table"):
+                    raise ParameterError(
+                        say("{flag} was given, but the source is no postgresql:// address.", flag=flag),
+                        "It names a table of a server.",
+                        say("Leave {flag} out, or give the server's address as the source.", flag=flag),
+                    )
+            return False
+        needed = [flag for flag in self._names if flag != "--to"]
+        for flag in needed:
+            if self._names[flag] is None:
+                raise ParameterError(
+                    say("A postgresql:// source needs {flag}.", flag=flag),
+                    "Which table is read and which one is written must be said."
+                    if len(needed) > 1
+                    else "Which table is read must be said.",
+                    "Add --table SOURCE_TABLE --to-table NEW_TABLE."
+                    if len(needed) > 1
+                    else "Add --table NAME.",
+                )
+        if self.engine in ("memory", "spark"):
+            raise ParameterError(
+                say("--engine {engine} cannot read a postgresql:// source.", engine=self.engine),
+                "The server itself counts its rows.",
+                "Leave --engine out.",
+            )
+        return True
+
+    def scans(self, source: str) -> bool:
+        """Whether the rows of *source* stay where they are, and DuckDB or Spark counts them.
+
+        >>> SourceFlags().scans("lake/*.parquet"), SourceFlags(engine="memory").scans("lake/*.parquet")
+        (True, False)
+        """
+        if source.startswith(REMOTE) or is_database(source):
+            if self.engine in ("memory", "spark"):
+                raise ParameterError(
+                    say("--engine {engine} reads neither databases nor s3:// addresses.", engine=self.engine),
+                    "DuckDB reads them.",
+                    "Leave --engine out.",
+                )
+            return True
+        if self.engine != "auto":
+            return self.engine != "memory"
+        if not os.path.isfile(source):
+            return is_lake(source)
+        return source.lower().endswith((*CSV, *PARQUET)) and os.path.getsize(source) > LARGE
+
+    def stays(self, source: str) -> bool:
+        """Whether the rows of *source* stay where they are: on a server, or in files that an engine counts.
+
+        >>> SourceFlags().stays("people.csv"), SourceFlags(table="a").stays("postgresql:///x")
+        (False, True)
+        """
+        return self.serves(source) or self.scans(source)
+
+    @contextmanager
+    def opened(self, source: str, schema: Schema) -> Iterator[RowSource]:
+        """The rows of *source* where they lie, with a private folder to spill to that is gone afterwards.
+
+        >>> with SourceFlags().opened("no/such/*.csv", None) as rows:
+        ...     pass
+        Traceback (most recent call last):
+        velado.errors.TableError: No file matches 'no/such/*.csv'. Nothing was read. Check the path; quote a pattern so that the shell leaves it alone.
+        """
+        from tempfile import TemporaryDirectory
+
+        from velado.engines.open_source import open_source
+
+        with TemporaryDirectory(prefix="velado-") as folder:
+            rows = open_source(
+                source, schema, Path(folder), table=self.table, engine=self.reader, memory=self.memory
+            )
+            try:
+                yield rows
+            finally:
+                rows.close()
+
+    @property
+    def reader(self) -> Literal["duckdb", "spark"]:
+        """The engine that counts rows where they lie.
+
+        >>> SourceFlags().reader
+        'duckdb'
+        """
+        return "spark" if self.engine == "spark" else "duckdb"
+
+    def refuse(self, asked: Sequence[tuple[str, bool]]) -> None:
+        """Nothing, if nothing was *asked* (flag, given) that an engine cannot do yet; else an error names it.
+
+        >>> SourceFlags().refuse([("--keep-order", False)])
+        """
+        for flag, given in asked:
+            if given:
+                raise ParameterError(
+                    say("{flag} cannot be used with an engine yet.", flag=flag),
+                    "It needs every row at hand.",
+                    say("Leave {flag} out, or use --engine memory.", flag=flag),
+                )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineFlags(SourceFlags):
+    """The same, how the table is grouped there, and where a server gets the published table.
+
+    >>> EngineFlags(table="a", to_table="b").serves("postgresql:///x")
+    True
+    """
+
     plan: Annotated[
         Literal["auto", "compress", "cut"],
         option(
@@ -54,9 +187,6 @@ class EngineFlags:
             help="How an engine's table is grouped: from all its distinct tuples (compress), or by mondrian cut by histograms first (cut), for tables whose rows hardly repeat.",
         ),
     ] = "auto"
-    table: Annotated[
-        str | None, option("--table NAME", help="The table of a postgresql:// source; SCHEMA.NAME too.")
-    ] = None
     to: Annotated[
         str | None,
         option(
@@ -67,43 +197,9 @@ class EngineFlags:
         str | None, option("--to-table NAME", help="The published table's name on that server.")
     ] = None
 
-    def serves(self, source: str) -> bool:
-        """Whether *source* is a table on a PostgreSQL server; its names are then complete, or an error says what lacks.
-
-        >>> EngineFlags().serves("people.csv"), EngineFlags(table="a", to_table="b").serves("postgresql:///x")
-        (False, True)
-        """
-        on_server = source.startswith(("postgresql://", "postgres://"))
-        given = {"--table": self.table, "--to": self.to, "--to-table": self.to_table}
-        if not on_server:
-            for flag, value in given.items():
-                if value is not None:
-                    raise ParameterError(
-                        say("{flag} was given, but the source is no postgresql:// address.", flag=flag),
-                        "It names a table of a server.",
-                        say("Leave {flag} out, or give the server's address as the source.", flag=flag),
-                    )
-            return False
-        for flag in ("--table", "--to-table"):
-            if given[flag] is None:
-                raise ParameterError(
-                    say("A postgresql:// source needs {flag}.", flag=flag),
-                    "Which table is read and which one is written must be said.",
-                    "Add --table SOURCE_TABLE --to-table NEW_TABLE.",
-                )
-        return True
-
-    def scans(self, source: str) -> bool:
-        """Whether the rows of *source* stay where they are, and DuckDB or Spark counts them.
-
-        >>> EngineFlags().scans("lake/*.parquet"), EngineFlags(engine="memory").scans("lake/*.parquet")
-        (True, False)
-        """
-        if self.engine != "auto":
-            return self.engine != "memory"
-        if not os.path.isfile(source):
-            return is_lake(source)
-        return source.lower().endswith(SCANNED) and os.path.getsize(source) > LARGE
+    @property
+    def _names(self) -> dict[str, str | None]:
+        return {**super()._names, "--to": self.to, "--to-table": self.to_table}
 
     def refuse_plan(self, elsewhere: bool) -> None:
         """Nothing, unless a plan was given for rows that no engine works on.
@@ -117,36 +213,27 @@ class EngineFlags:
                 "Leave --plan out, or add --engine duckdb.",
             )
 
-    @property
-    def reader(self) -> Literal["duckdb", "spark"]:
-        """The engine that counts rows where they lie.
-
-        >>> EngineFlags().reader
-        'duckdb'
-        """
-        return "spark" if self.engine == "spark" else "duckdb"
-
-    def refuse(self, asked: Sequence[tuple[str, bool]]) -> None:
-        """Nothing, if nothing was *asked* (flag, given) that an engine cannot do yet; else an error names it.
-
-        >>> EngineFlags().refuse([("--keep-order", False)])
-        """
-        for flag, given in asked:
-            if given:
-                raise ParameterError(
-                    say("{flag} cannot be used with an engine yet.", flag=flag),
-                    "It needs every row at hand.",
-                    say("Leave {flag} out, or use --engine memory.", flag=flag),
-                )
-
 
 def is_lake(source: str) -> bool:
-    """Whether *source* is a folder or a pattern rather than a file.
+    """Whether *source* is a folder, a pattern or an address rather than a file.
 
     >>> is_lake("lake/*.parquet"), is_lake("people.csv")
     (True, False)
     """
-    return os.path.isdir(source) or bool(set("*?[") & set(source))
+    return source.startswith(REMOTE) or os.path.isdir(source) or bool(set("*?[") & set(source))
+
+
+def is_database(source: str) -> bool:
+    """Whether *source* is a file of DuckDB or SQLite, which holds tables of its own.
+
+    >>> is_database("people.csv")
+    False
+    """
+    if not source.lower().endswith(DATABASES):
+        return False  # without a look at the libraries that could tell
+    from velado.engines.open_source import is_database as holds_tables
+
+    return holds_tables(source)
 
 
 def in_memory(source: str, schema: Schema) -> pl.DataFrame:
@@ -156,14 +243,5 @@ def in_memory(source: str, schema: Schema) -> pl.DataFrame:
     Traceback (most recent call last):
     velado.errors.TableError: No file matches 'no/such/*.csv'. Nothing was read. Check the path; quote a pattern so that the shell leaves it alone.
     """
-    from tempfile import TemporaryDirectory
-
-    from velado.engines.duckdb_source import lake_files, open_files
-
-    files = lake_files(source)
-    with TemporaryDirectory(prefix="velado-") as folder:
-        opened = open_files(files, schema, Path(folder))
-        try:
-            return opened.frame()
-        finally:
-            opened.close()
+    with SourceFlags().opened(source, schema) as rows:
+        return cast("DuckDBSource", rows).frame()

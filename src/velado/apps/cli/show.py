@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -29,6 +30,7 @@ NARROW = 120
 """Width of tables where the output is a file or a pipe: wide enough that nothing is broken needlessly."""
 PATIENCE = 2.0
 """Seconds that a run lasts before its progress is shown."""
+_TELLING, _MINUTES = 0.05, 120  # less of the work tells nothing of the rest; longer times are told in minutes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,6 +233,20 @@ _DOING = (
 # The progress bar: on a terminal, after two seconds, on standard error; otherwise nothing at all.
 
 
+def time_left(share: float, seconds: float) -> str:
+    """How long the rest takes if it goes on as before, after *seconds* for a *share* of the work; blank at the beginning.
+
+    >>> time_left(0.25, 30), time_left(0.5, 600), time_left(0.01, 3), time_left(1.0, 9)
+    ('about 90 s left', 'about 10 min left', '', '')
+    """
+    if share < _TELLING or share >= 1:
+        return ""
+    left = seconds * (1 - share) / share
+    if left < _MINUTES:
+        return say("about {n} s left", n=max(1, round(left)))
+    return say("about {n} min left", n=round(left / 60))
+
+
 class ProgressBar:
     """Progress that is told to it and shown once the work has lasted longer than two seconds.
 
@@ -262,7 +278,22 @@ class ProgressBar:
 
     def _show(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            ProgressColumn,
+            SpinnerColumn,
+            Task,
+            TextColumn,
+            TimeElapsedColumn,
+        )
+        from rich.text import Text
+
+        begun = time.monotonic() - PATIENCE
+
+        class TimeLeft(ProgressColumn):
+            def render(self, task: Task) -> Text:
+                return Text(told(time_left(task.completed, time.monotonic() - begun)))
 
         with self._lock:
             if self._over:
@@ -272,6 +303,7 @@ class ProgressBar:
                 TextColumn("{task.description}", markup=False),
                 BarColumn(),
                 TimeElapsedColumn(),
+                TimeLeft(),
                 console=Console(stderr=True),
                 transient=True,
             )

@@ -8,7 +8,7 @@ from math import sqrt
 
 import numpy as np
 
-from velado.data.partition import FloatArray, IntArray, Partition, ValueCounts
+from velado.data.partition import FloatArray, IntArray, Partition, ValueCounts, ValueEntries
 from velado.errors import ParameterError
 from velado.measures.declared import Measure
 from velado.text import say
@@ -83,7 +83,11 @@ class AttributeDisclosure:
 
 
 def attribute_disclosure(
-    column: str, classes: Partition, codes: IntArray, size: int, thresholds: Sequence[float] = HOMOGENEITY
+    column: str,
+    classes: Partition,
+    codes: IntArray | ValueEntries,
+    size: int,
+    thresholds: Sequence[float] = HOMOGENEITY,
 ) -> AttributeDisclosure:
     """The sensitive value of every row guessed from the other rows of its class, beside the blind guess.
 
@@ -94,15 +98,18 @@ def attribute_disclosure(
     one out is strict on evenly mixed classes: one yes and one no count as two misses, which is below chance;
     *with_own_row*, (1/n) sum over classes of the largest count, is the other reading.
 
-    *codes* are 0..size-1 per row of *classes*, 0 "no value": such rows have nothing to guess and are left out,
+    *codes* are 0..size-1 per row of *classes*, or listed for each entry, 0 "no value": such rows have nothing to guess and are left out,
     and so are suppressed rows. The interval treats rows as independent; rows of one class are not quite, so
     with few classes it is too narrow. O(rows), O(rows log rows) where classes times values are many.
 
     >>> attribute_disclosure("ill", Partition.of(np.array([0, 0, 1, 1])), np.array([1, 1, 2, 2]), 3).guessed.share
     1.0
     """
+    labels, weights = classes.labels, classes.weights
+    if isinstance(codes, ValueEntries):
+        labels, weights, codes = labels[codes.at], codes.counts, codes.codes
     codes = np.asarray(codes)
-    if codes.size != classes.rows:
+    if codes.size != labels.size:
         raise ParameterError(
             say(
                 "Column '{column}' has {size} values for {rows} published rows.",
@@ -113,14 +120,14 @@ def attribute_disclosure(
             "Every published row must stand beside its own sensitive value.",
             "Give the sensitive values of the published rows, in their order.",
         )
-    labels = np.where(codes > 0, classes.labels, -1)
+    labels = np.where(codes > 0, labels, -1)
     table = np.where(labels >= 0, 0, -1)
-    rows = int((labels >= 0).sum())
+    rows = int((labels >= 0).sum() if weights is None else weights[labels >= 0].sum())
     if not rows:
         none = WilsonInterval(0.0, 0.0, 0.0)
         return AttributeDisclosure(column, 0, none, none, 0.0, 0.0, {t: 0.0 for t in thresholds})
-    blind = ValueCounts.of(table, 1, codes, size)
-    counts = ValueCounts.of(labels, classes.count, codes, size)
+    blind = ValueCounts.of(table, 1, codes, size, weights=weights)
+    counts = ValueCounts.of(labels, classes.count, codes, size, weights=weights)
     blind_hits = np.zeros(size)
     blind_hits[blind.values] = _hits(blind)
     hits = _hits(counts)

@@ -93,7 +93,9 @@ def disclosure(
     columns = len(data.columns)
     subsets = sum(comb(columns, size) for size in range(1, min(columns, LARGEST_SUBSET) + 1))
     cheap = subsets <= KEY_SETS and data.rows * subsets <= PARTIAL_WORK
-    if partial or (partial is None and cheap):
+    if data.counts is not None:
+        skipped["partial knowledge"] = say("It is measured on single rows: use --engine memory.")
+    elif partial or (partial is None and cheap):
         known = partial_knowledge(published)
     else:
         skipped["partial knowledge"] = (
@@ -121,7 +123,7 @@ def disclosure(
         )
     if fraction is not None:
         whole = population_uniqueness(data.classes.sizes, fraction)
-        part_of = fraction * published.rows / data.rows if published.rows else fraction
+        part_of = fraction * published.rows / data.total if published.rows else fraction
         estimates = (whole, population_uniqueness(published.classes.sizes, part_of))
     sample, wildcard = sample_risks(published), None
     if published.sample is not None and sample is None:
@@ -144,7 +146,8 @@ def _attributes(
     published: PublishedTable, frame: pl.DataFrame, missing_values: Sequence[str], skipped: dict[str, str]
 ) -> tuple[AttributeDisclosure, ...]:
     """On the sensitive values as they are published, by their normal form: what an attacker learns from."""
-    names = [name for name in (published.data.sensitive or {}) if name in frame.columns]
+    there = frame.columns if published.values is None else published.values
+    names = [name for name in (published.data.sensitive or {}) if name in there]
     absent = len(published.data.sensitive or {}) - len(names)
     if absent:
         skipped["attribute disclosure"] = say_n(
@@ -154,6 +157,9 @@ def _attributes(
         )
     if not names:
         return ()
+    if published.values is not None:
+        listed = {name: published.values[name] for name in names}
+        return tuple(attribute_disclosure(n, published.classes, v, v.size) for n, v in listed.items())
     texts = {name: pl.col(name).cast(pl.String) for name in names}
     blank = list(missing_values)
     shown = frame.select(

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from velado.data.encode import EncodedTable, visible_groups
-from velado.data.partition import FloatArray, IntArray, Partition, ValueCounts, group_sizes
+from velado.data.partition import FloatArray, IntArray, Partition, ValueCounts, ValueEntries, group_sizes
 from velado.errors import ParameterError
 from velado.measures.declared import Measure
 from velado.text import say
@@ -155,21 +155,21 @@ def uniqueness_of(data: EncodedTable) -> UniqueShares:
     """
     names = [column.name for column in data.columns]
     codes = [column.codes for column in data.columns]
-    return uniqueness(names, codes, [column.size for column in data.columns], data.row_people, data.classes)
+    return uniqueness(names, codes, [column.size for column in data.columns], data.people, data.classes)
 
 
 def uniqueness(
     names: Sequence[str],
     codes: Sequence[IntArray],
     sizes: Sequence[int],
-    people: IntArray | None = None,
+    people: IntArray | ValueEntries | None = None,
     whole: Partition | None = None,
 ) -> UniqueShares:
     """Counts rows in classes of one row, and people in some class with nobody else, on all columns and on each.
 
     *codes* are per column and row, 0..size-1. A person with several rows is unique when any of the rows
     shows a combination that only that person has. Rows without a person count as one person. *whole* are the classes of
-    all columns, where the caller has them.
+    all columns, where the caller has them; if it has weights, each row stands for so many, and people are listed for each.
     O(rows log rows) in the number of columns.
 
     >>> uniqueness(["age"], [np.array([0, 1, 1])], [2]).unique_rows
@@ -177,17 +177,20 @@ def uniqueness(
     """
     whole = Partition.by_codes(codes, sizes) if whole is None else whole
     columns = list(zip(names, codes, sizes, strict=True))
-    by_column = {name: int((group_sizes([one], [size]) == 1).sum()) for name, one, size in columns}
+    weights = whole.weights
+    rows = whole.rows if weights is None else int(weights.sum())
+    by_column = {name: int((group_sizes([one], [size], weights) == 1).sum()) for name, one, size in columns}
     if people is None:
-        return UniqueShares(whole.rows, _unique_rows(whole), by_column)
+        return UniqueShares(rows, _unique_rows(whole), by_column)
     people_by_column = {
         name: _unique_people(Partition.by_codes([one], [size]), people) for name, one, size in columns
     }
+    persons = people.codes if isinstance(people, ValueEntries) else people
     return UniqueShares(
-        whole.rows,
+        rows,
         _unique_rows(whole),
         by_column,
-        int(np.count_nonzero(np.bincount(people))) if people.size else 0,
+        int(np.count_nonzero(np.bincount(persons))) if persons.size else 0,
         _unique_people(whole, people),
         people_by_column,
     )
@@ -197,9 +200,9 @@ def _unique_rows(partition: Partition) -> int:
     return int((partition.sizes == 1).sum())
 
 
-def _unique_people(partition: Partition, people: IntArray) -> int:
-    size = int(people.max()) + 1 if people.size else 1
-    counts = ValueCounts.of(partition.labels, partition.count, people, size)
+def _unique_people(partition: Partition, people: IntArray | ValueEntries) -> int:
+    labels, people, size = _whose(partition, people)
+    counts = ValueCounts.of(labels, partition.count, people, size)
     alone = counts.distinct(partition.count, blanks=True) == 1
     found = np.zeros(size, dtype=bool)
     found[counts.values[alone[counts.groups]]] = True
@@ -293,17 +296,17 @@ def reidentification(
 
 
 def reidentification_of_people(
-    partition: Partition, people: IntArray, thresholds: Sequence[float] = THRESHOLDS
+    partition: Partition, people: IntArray | ValueEntries, thresholds: Sequence[float] = THRESHOLDS
 ) -> Reidentification:
     """The risk of every person: 1 / people in the class; for a person with several rows, the worst of them.
 
-    *people* are codes per row of *partition*. Rows without a person (code 0) count as one person in each
+    *people* are codes per row of *partition*, or listed for each entry. Rows without a person (code 0) count as one person in each
     class, never as many. Marketer: the mean over people of that worst chance. O(rows log rows).
 
     >>> reidentification_of_people(Partition.of(np.array([0, 0, 0])), np.array([0, 0, 1])).prosecutor.highest
     0.5
     """
-    _, worst = _among_people(partition, people)
+    _, worst = _among_people(partition, *_whose(partition, people))
     worst = worst[worst > 0]
     own = _attack(worst, np.ones(worst.size, dtype=np.int64), thresholds)
     return Reidentification("person", int(worst.size), partition.count, own, own, own.mean)
@@ -317,15 +320,23 @@ def risk_among_people(partition: Partition, people: IntArray) -> FloatArray:
     >>> risk_among_people(Partition.of(np.array([0, 0, 0, 1])), np.array([1, 1, 2, 2])).tolist()
     [0.5, 0.5, 1.0, 1.0]
     """
-    own, worst = _among_people(partition, people)
+    own, worst = _among_people(partition, *_whose(partition, people))
     return np.asarray(np.where(people == 0, own, worst[people]), dtype=np.float64)
 
 
-def _among_people(partition: Partition, people: IntArray) -> tuple[FloatArray, FloatArray]:
-    """1 / people in its class for each row, and the worst of that for each person's code."""
-    size = int(people.max()) + 1 if people.size else 1
-    counts = ValueCounts.of(partition.labels, partition.count, people, size)
-    own = 1.0 / counts.distinct(partition.count, blanks=True)[partition.labels]
+def _whose(partition: Partition, people: IntArray | ValueEntries) -> tuple[IntArray, IntArray, int]:
+    """The class and the person of each row, or of each pair of entry and person, and how many codes people have."""
+    if isinstance(people, ValueEntries):
+        return partition.labels[people.at], people.codes, people.size
+    return partition.labels, people, int(people.max()) + 1 if people.size else 1
+
+
+def _among_people(
+    partition: Partition, labels: IntArray, people: IntArray, size: int
+) -> tuple[FloatArray, FloatArray]:
+    """1 / people in its class for each of *labels*, and the worst of that for each person's code."""
+    counts = ValueCounts.of(labels, partition.count, people, size)
+    own = 1.0 / counts.distinct(partition.count, blanks=True)[labels]
     worst = np.zeros(size)
     np.maximum.at(worst, people, own)
     return own, worst

@@ -230,21 +230,27 @@ def distributions(published: PublishedTable) -> tuple[Distribution, ...]:
     {'total_variation': 0.0, 'earth_mover': 0.0, 'earth_mover_ground': 'share of the domain'}
     """
     pairs = zip(published.data.columns, published.columns, strict=True)
-    return tuple(distribution(column, read) for column, read in pairs)
+    behind = published.data.counts, published.classes.weights
+    return tuple(distribution(column, read, behind) for column, read in pairs)
 
 
-def distribution(column: EncodedColumn, read: PublishedColumn) -> Distribution:
+def distribution(
+    column: EncodedColumn,
+    read: PublishedColumn,
+    behind: tuple[IntArray | None, IntArray | None] = (None, None),
+) -> Distribution:
     """The original values beside the published ones, each published cover spread evenly over its codes.
 
-    A number that is no original value counts at the nearest one. Suppressed rows are absent from *after*.
+    A number that is no original value counts at the nearest one. Suppressed rows are absent from *after*. *behind* says how
+    many original and how many published rows each entry stands for; None: one.
 
     >>> from velado.testing.examples import four_published
     >>> published = four_published()
     >>> distribution(published.data.columns[0], published.columns[0]).name
     'age'
     """
-    before = _share(np.bincount(column.codes, minlength=column.size).astype(np.float64))
-    texts = np.bincount(read.codes, minlength=read.low.size).astype(np.float64)
+    before = _share(np.bincount(column.codes, behind[0], minlength=column.size).astype(np.float64))
+    texts = np.bincount(read.codes, behind[1], minlength=read.low.size).astype(np.float64)
     low, high = placed(column, read)
     after = _share(spread(low, high, texts, column.size))
     if column.points is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from velado.data.partition import Partition
+from velado.errors import ParameterError
 from velado.measures.declared import Measure
 from velado.measures.recoded_columns import PublishedTable
 from velado.measures.utility.distribution import placed
@@ -52,6 +53,12 @@ def marginal_errors(published: PublishedTable) -> TableErrors:
     >>> marginal_errors(four_published()).one_way
     0.0
     """
+    if published.data.counts is not None:
+        raise ParameterError(
+            "Tables of two columns are not made of counted rows yet.",
+            "Each would have to be counted where the rows lie.",
+            "Use --engine memory.",
+        )
     return table_errors(shown_groups(published))
 
 

@@ -75,13 +75,15 @@ def normalized_certainty_penalty(
     rows: int | None = None,
     partition: Partition | None = None,
     divisor_columns: int | None = None,
+    weights: IntArray | None = None,
 ) -> CertaintyPenalty:
     """Every row is charged for what its published value covers; suppressed rows are charged 1.
 
     *covers* has one entry per column of *data*, each with one cover per row (where the pairing of rows is not
     known: one per published row). *kept* is False where a row was suppressed; *rows* counts the original
     table when it has rows that *data* has not (they count as suppressed). *partition* holds the published
-    classes, for the variants that need them. *divisor_columns* replaces the number of columns in the divisor.
+    classes, for the variants that need them. *divisor_columns* replaces the number of columns in the divisor. Where each
+    cover stands for several published rows, *weights* says how many.
     Cost O(rows x columns). Variants:
 
     - ``leaves-1`` (default): numbers, width / domain width; taxonomies, (leaves under node - 1)/(leaves - 1).
@@ -126,12 +128,13 @@ def normalized_certainty_penalty(
     size = int(np.asarray(covers[0].low).size)
     kept = np.ones(size, dtype=bool) if kept is None else np.asarray(kept, dtype=bool)
     total = size if rows is None else rows
-    suppressed = total - int(kept.sum())
+    suppressed = total - int(kept.sum() if weights is None else weights[kept].sum())
     classes = _classes(data, partition, kept, variant, size)
     by_column = {}
     for column, cover in pairs:
         losses = _losses(column, cover, variant, classes)[kept]
-        by_column[column.name] = float((losses.sum() + suppressed) / total)
+        charged = losses.sum() if weights is None else losses @ weights[kept]
+        by_column[column.name] = float((charged + suppressed) / total)
     divisor = len(pairs) if divisor_columns is None else divisor_columns
     overall = float(sum(by_column.values()) / divisor)
     return CertaintyPenalty(overall, by_column, variant, total, suppressed, divisor)

@@ -115,7 +115,7 @@ def judge(
     everything = Table.of(frame, schema, source.name, undeclared="keep")
     check_roles(table.schema)
     if not whole:
-        table, everything = _sampled(table, source), _sampled(everything, source)
+        table, everything = sampled(table, source), sampled(everything, source)
     try:
         decide_person(everything, per)
         signed = refuse_identifiers(table)
@@ -129,9 +129,17 @@ def judge(
     return Judged(table, whole, doors, signed)
 
 
-def _sampled(table: Table, source: RowSource) -> SampledTable:
-    made = SampledTable(table.frame, table.schema, table.source, source_rows=source)
-    return replace(made, dropped=table.dropped)
+def sampled(table: Table, source: RowSource) -> SampledTable:
+    """A table of some rows of *source*, which answers for all of them.
+
+    >>> import pyarrow as pa
+    >>> from velado.engines.duckdb_source import of_arrow
+    >>> from velado.testing.examples import table
+    >>> sampled(table(age=[20]), of_arrow(pa.table({"age": [20, 30]}))).source_rows.rows
+    2
+    """
+    made = SampledTable(table.frame, table.schema, table.source, table.fingerprint, table.separator)
+    return replace(made, dropped=table.dropped, source_rows=source)
 
 
 @dataclass(frozen=True, repr=False)

@@ -311,7 +311,7 @@ def plan_release(
     >>> plan_release(ready, Mondrian(), k=2).planned.verdicts[0].achieved
     2
     """
-    _refuse_population(guarantees)
+    refuse_population(guarantees)
     _refuse_rows(method)
     rows, codes = prepared.source.rows, prepared.codes
     goal = goal_of(prepared.schema, prepared.per, method, k, guarantees, suppression)
@@ -390,7 +390,12 @@ def _refuse_rows(method: Method) -> None:
         )
 
 
-def _refuse_population(guarantees: Sequence[Guarantee]) -> None:
+def refuse_population(guarantees: Sequence[Guarantee]) -> None:
+    """Nothing, if no promise counts people outside of the table; else the error that names it.
+
+    >>> from velado.release.guarantees import KAnonymity
+    >>> refuse_population([KAnonymity(5)])
+    """
     for guarantee in guarantees:
         if guarantee.reads == "population":
             raise ParameterError(

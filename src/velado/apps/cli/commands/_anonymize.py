@@ -112,8 +112,6 @@ def anonymize(
                 ("--sheet", reading.sheet is not None),
                 ("--format", served and format is not None),
                 ("--formulas", served and formulas != "keep"),
-                ("--engine memory", served and engine.engine == "memory"),
-                ("--engine spark", served and engine.engine == "spark"),
             ]
         )
         with show.waiting() as progress:
@@ -163,6 +161,7 @@ def anonymize(
                     engine=engine.reader,
                     memory=engine.memory,
                     plan=engine.plan,
+                    table=engine.table,
                     progress=progress,
                 )
             )

@@ -9,19 +9,22 @@ from typing import TYPE_CHECKING, Annotated
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import command, option
+from velado.apps.cli.engine_flags import SourceFlags, in_memory, is_lake
 from velado.text import say
 
 if TYPE_CHECKING:
     from velado.data.inspect import Inspection
+    from velado.data.schema import Schema
     from velado.data.table import Table
 
 
 @command("inspect")
 def inspect(
-    file: flags.File,
+    file: flags.Source,
     *,
     write: Annotated[Path | None, option("--write -w FILE", help="Write the proposed schema here.")] = None,
     reading: flags.ReadingFlags,
+    engine: SourceFlags,
     force: flags.Force = False,
 ) -> None:
     """Propose roles; say how exposed people are.
@@ -31,12 +34,19 @@ def inspect(
     with show.waiting():
         from velado.data.staging import write_file
 
-        _, inspection, text = inferred(file, reading)
+        if engine.stays(file):
+            engine.refuse([("--sheet", reading.sheet is not None)])
+            inspection, text = _where_it_lies(file, reading, engine)
+        else:
+            source = _whole(file, reading) if is_lake(file) else Path(file)
+            _, inspection, text = inferred(source, reading)
         if write is not None:
             write_file(write, text, force)
     from velado.report.terminal import exposure, roles
 
     view = [*roles(inspection), *exposure(inspection)]
+    if inspection.judged:
+        view.append(inspection.judged)
     if write is None:
         view.append(say("Write the proposal to a file with --write schema.toml, then review it."))
     else:
@@ -44,13 +54,38 @@ def inspect(
     show.result({**inspection.to_dict(), "schema_file": None if write is None else str(write)}, view)
 
 
-def inferred(file: Path, reading: flags.ReadingFlags) -> tuple[Table, Inspection, bytes]:
+def inferred(source: Path | Table, reading: flags.ReadingFlags) -> tuple[Table, Inspection, bytes]:
     """The table, what was inferred of it, and the text of the proposed schema file."""
     from velado.data.inspect import inspect as look
+
+    table = reading.table(source) if isinstance(source, Path) else source
+    found, text = _proposal(look(table), reading)
+    return table, found, text
+
+
+def _proposal(found: Inspection, reading: flags.ReadingFlags) -> tuple[Inspection, bytes]:
     from velado.data.inspect import schema_toml
 
-    table = reading.table(file)
-    found = look(table)
     if reading.encoding is not None:
         found = replace(found, schema=replace(found.schema, encoding=reading.encoding))
-    return table, found, schema_toml(found).encode()
+    return found, schema_toml(found).encode()
+
+
+def _where_it_lies(place: str, reading: flags.ReadingFlags, engine: SourceFlags) -> tuple[Inspection, bytes]:
+    from velado.release.sources.source_inspect import inspect_source
+
+    with engine.opened(place, _unread(reading)) as rows:
+        return _proposal(inspect_source(rows, getattr(rows, "separator", ",")), reading)
+
+
+def _whole(place: str, reading: flags.ReadingFlags) -> Table:
+    from velado.data.io import read_table
+
+    return read_table(in_memory(place, _unread(reading)))
+
+
+def _unread(reading: flags.ReadingFlags) -> Schema:
+    """How files are read whose columns have no meaning yet."""
+    from velado.data.schema import Schema
+
+    return Schema({}, encoding=reading.encoding or "utf-8")

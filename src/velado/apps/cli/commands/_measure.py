@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import argument, command, one_of, option
+from velado.apps.cli.engine_flags import SourceFlags, in_memory, is_lake
+from velado.engines.places import REMOTE, SERVERS
 
 if TYPE_CHECKING:
+    from velado.data.schema import Schema
+    from velado.measures.measured import MeasureSettings, Scores
     from velado.measures.recoded_columns import PublishedTable
 
 
 @command("measure")
 def measure(
-    original: Annotated[Path, argument("ORIGINAL", help="The table as it was.")],
+    original: Annotated[str, argument("ORIGINAL", help="The table as it was.")],
     release: Annotated[
-        Path, argument("RELEASE", help="The published file, or the folder that `anonymize` made.")
+        str, argument("RELEASE", help="The published file, or the folder that `anonymize` made.")
     ],
     *,
     schema: flags.SchemaFile,
@@ -73,6 +78,10 @@ def measure(
     force: flags.Force = False,
     undeclared: flags.Undeclared = "refuse",
     reading: flags.ReadingFlags,
+    engine: SourceFlags,
+    release_table: Annotated[
+        str | None, option("--release-table NAME", help="The table of a postgresql:// RELEASE.")
+    ] = None,
 ) -> None:
     """Measure the loss and the risk of a release.
 
@@ -81,8 +90,8 @@ def measure(
     from velado.report.score_lines import score_lines
 
     with show.waiting():
-        from velado.data.io import read_schema
-        from velado.data.release_folder import read_folder
+        from velado.data.io import read_schema, read_table
+        from velado.data.release_folder import ReleaseFolder, read_folder
         from velado.data.staging import write_file
         from velado.measures.measured import MeasureSettings, measure_files
         from velado.measures.recoded_columns import read_published
@@ -90,7 +99,8 @@ def measure(
         from velado.measures.utility.ncp import VARIANTS
         from velado.release.population import read_plain
 
-        folder = read_folder(release)
+        told = release.startswith((*SERVERS, *REMOTE)) or bool(set("*?[") & set(release))
+        folder = ReleaseFolder(table=Path(release)) if told else read_folder(Path(release))
         settings = MeasureSettings(
             variant=one_of(variant, VARIANTS, "--variant"),
             divisor_columns=divisor_columns,
@@ -101,14 +111,58 @@ def measure(
             special_uniques=special_uniques,
             sampling_fraction=sampling_fraction,
         )
+        sides = (
+            (original, engine),
+            (release if told else str(folder.table), replace(engine, table=release_table)),
+        )
+        stay = [flags_of.stays(place) for place, flags_of in sides]
+        if any(stay):
+            engine.refuse(
+                [
+                    ("--linkage", bool(linkage)),
+                    ("--special-uniques", special_uniques),
+                    ("--row-risk", row_risk is not None),
+                    ("--same-order", same_order),
+                    ("--sheet", reading.sheet is not None),
+                ]
+            )
+            scores = _where_they_lie(sides, read_schema(schema), undeclared, reading, k, settings)
+            show.result(scores.to_dict(), score_lines(scores))
+            return
         drawn = False if folder.drawn is None and same_order else folder.drawn
-        table = reading.table(original, read_schema(schema), undeclared)
-        published = read_plain(folder.table, table.schema, "utf-8")
+        meaning = read_schema(schema)
+        table = (
+            read_table(in_memory(original, meaning), meaning, undeclared)
+            if is_lake(original)
+            else reading.table(Path(original), meaning, undeclared)
+        )
+        plain = in_memory(release, replace(meaning, encoding="utf-8")) if told else folder.table
+        published = read_plain(plain, table.schema, None if told else "utf-8")
         scores = measure_files(table, published.frame, rows=folder.rows, drawn=drawn, k=k, settings=settings)
         if row_risk is not None:
             paired = read_published(table, published.frame, rows=folder.rows, drawn=drawn)
             write_file(row_risk, _row_risks(paired), force, private=True)
     show.result(scores.to_dict(), score_lines(scores))
+
+
+def _where_they_lie(
+    sides: tuple[tuple[str, SourceFlags], tuple[str, SourceFlags]],
+    schema: Schema,
+    undeclared: Literal["refuse", "drop", "keep"],
+    reading: flags.ReadingFlags,
+    k: int | None,
+    settings: MeasureSettings,
+) -> Scores:
+    """The scores of two tables of which at least one stays where it is; the release is written in UTF-8."""
+    from velado.measures.source_measured import measure_sources
+
+    (original, engine), (release, its_engine) = sides
+    meaning = schema if reading.encoding is None else replace(schema, encoding=reading.encoding)
+    with (
+        engine.opened(original, meaning) as before,
+        its_engine.opened(release, replace(schema, encoding="utf-8")) as after,
+    ):
+        return measure_sources(before, after, schema, undeclared=undeclared, k=k, settings=settings)
 
 
 def _row_risks(published: PublishedTable) -> bytes:

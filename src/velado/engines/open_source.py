@@ -1,0 +1,65 @@
+"""open_source(): the rows of whatever place a person names, opened by the engine that can count them there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from velado.data.schema import Schema
+from velado.engines.attached_database import database_kind, open_database
+from velado.engines.duckdb_source import lake_files, open_files
+from velado.engines.places import DATABASES, REMOTE, SERVERS
+from velado.engines.postgres_source import open_table
+from velado.engines.remote_files import open_remote
+from velado.engines.row_source import RowSource
+from velado.engines.spark_files import open_spark_files
+
+Reader = Literal["duckdb", "spark"]
+"""Who reads files where they lie."""
+
+
+def is_database(place: str) -> bool:
+    """Whether *place* is a file that holds tables of its own: one of DuckDB or of SQLite.
+
+    >>> is_database("people.csv")
+    False
+    """
+    return place.lower().endswith(DATABASES) and database_kind(Path(place)) is not None
+
+
+def local_files(place: str) -> list[Path]:
+    """The files of this machine that *place* stands for; none for an address elsewhere.
+
+    >>> local_files("s3://bucket/*.parquet")
+    []
+    """
+    return [] if place.startswith(REMOTE) else lake_files(place)
+
+
+def open_source(
+    place: str,
+    schema: Schema,
+    folder: Path,
+    *,
+    table: str | None = None,
+    engine: Reader = "duckdb",
+    memory: str | None = None,
+) -> RowSource:
+    """The rows of *place*: a *table* of a server or of a database in a file, or a file, a folder or a pattern of files.
+
+    *engine* reads files of this machine; databases and s3:// addresses are read by DuckDB.
+
+    *folder* is private: what does not fit in *memory* spills to it. Whoever opens closes.
+
+    >>> open_source("no/such/*.csv", Schema({}), Path("."))
+    Traceback (most recent call last):
+    velado.errors.TableError: No file matches 'no/such/*.csv'. Nothing was read. Check the path; quote a pattern so that the shell leaves it alone.
+    """
+    if place.startswith(SERVERS):
+        return open_table(place, table or "")
+    if place.startswith(REMOTE):
+        return open_remote(place, folder, memory=memory)
+    if is_database(place):
+        return open_database(Path(place), table, folder, memory=memory)
+    reads = open_spark_files if engine == "spark" else open_files
+    return reads(place, schema, folder, memory=memory)
