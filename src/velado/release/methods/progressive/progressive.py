@@ -43,6 +43,7 @@ _IN_VIEW = say(
     "left out, since the promise reads sensitive values and groups searched for with these in view would tell of them; "
     "--blind makes the groups without them"
 )
+_NONE = np.zeros(0, dtype=np.int64)
 _WHOLE_TUPLES = say("in whole tuples, since rows with the same values are counted together")
 
 _WORK = 65_000_000
@@ -209,21 +210,38 @@ class Progressive:
             NoteName("start_loss", say("loss of the start"), share=True): begun.cost / cells,
         }
         groups = Partition.of(begun.labels)
-        assert data.counts is not None
+        # A tuple that is a group by itself costs nothing: nothing it could do would pay.
+        joined = np.flatnonzero(groups.kept & (groups.entries[groups.codes] > 1)) if groups.count else _NONE
         if goal.reads_sensitive:
             notes[_SEARCH] = _IN_VIEW
-        elif not goal.rows_only or data.rows > MOST_SEARCHED or self.effort == "fast":
+        elif not goal.rows_only or joined.size > MOST_SEARCHED or self.effort == "fast":
             notes[_SEARCH] = say("left out, since rows with the same values are counted together")
         else:
             notes[_SEARCH] = _WHOLE_TUPLES
-            if begun.cost > 0.0:
-                least, effort = max(goal.least_rows, 1), _EFFORT[self.effort]
-                told = within(progress, 0.5, 0.95)
-                found = searched_tuples(
-                    RowCovers.of(data), data.counts, groups.labels, least, effort, seed=seed, progress=told
-                )
-                groups = Partition.of(found)
+            if begun.cost > 0.0 and joined.size:
+                groups = self._searched_part(data, groups, joined, goal, seed, within(progress, 0.5, 0.95))
         return published(data, groups, goal, self.recoder, within(progress, 0.95, 1.0), notes)
+
+    def _searched_part(
+        self,
+        data: EncodedTable,
+        groups: Partition,
+        joined: IntArray,
+        goal: Goal,
+        seed: int,
+        progress: Progress,
+    ) -> Partition:
+        """The groups with those of the tuples *joined*, which are whole ones, made cheaper."""
+        part = data.subset(joined)
+        assert part.counts is not None
+        begun = Partition.of(groups.labels[joined]).labels
+        least, effort = max(goal.least_rows, 1), _EFFORT[self.effort]
+        found = searched_tuples(
+            RowCovers.of(part), part.counts, begun, least, effort, seed=seed, progress=progress
+        )
+        labels = groups.labels.astype(np.int64)
+        labels[joined] = groups.count + found
+        return Partition.of(labels)
 
     def _work(self, data: EncodedTable, lines: bool) -> int:
         return self.work or min(max(20_000_000, (1500 if lines else 3000) * data.total), 300_000_000)
