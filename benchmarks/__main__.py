@@ -13,6 +13,7 @@ ALL = (
     "identifiers",
     "million_rows",
     "whole_process",
+    "lakes",
     "correlated",
     "engines",
     "service",

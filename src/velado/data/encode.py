@@ -158,6 +158,11 @@ class CodedTexts:
         """How many codes there are."""
         return len(self.texts) + 1
 
+    @property
+    def may_match(self) -> bool:
+        """Whether a blank or `*` is among them, which may stand for any text."""
+        return self.texts.index_of(ROOT_LABEL) is not None or bool((self.codes == 0).any())
+
 
 def text_codes(series: pl.Series) -> tuple[Int32Array, int]:
     """Texts as codes 1..; 0 is missing. Equal texts get equal codes; the order has no meaning.
@@ -513,6 +518,8 @@ class VisibleTexts:
         """
         if not self.rows:
             return np.zeros(0, dtype=np.int64)
+        if not any(column.may_match for column in self.columns.values()):
+            return self.groups.sizes[self.groups.labels]
         order, starts = self.groups.members()
         example = order[starts]
         shown = []

@@ -416,9 +416,9 @@ class EncodedTable:
         """How many rows the source has."""
         return self.rows if self.counts is None else int(self.counts.sum())
 
-    @cached_property
+    @property
     def matrix(self) -> Int32Array:
-        """Codes as one row-major matrix, rows x columns."""
+        """Codes as one row-major matrix, rows x columns; made anew each time, since it is as large as the table."""
         return np.ascontiguousarray(np.stack([column.codes for column in self.columns], axis=1))
 
     @cached_property

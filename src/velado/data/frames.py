@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypeGuard
 
 import polars as pl
 
@@ -263,3 +263,26 @@ def _pandas_column(series: pl.Series, dtype: Any) -> Any:
         natural = series.to_pandas()
         return natural if dtype is None or natural.dtype == dtype else natural.astype(dtype)
     return series.to_arrow().to_pandas(types_mapper=lambda _: mapped)
+
+
+class SparkFrame(Protocol):
+    """What tells a Spark data frame from every other frame.
+
+    >>> SparkFrame.__name__
+    'SparkFrame'
+    """
+
+    @property
+    def sparkSession(self) -> Any:
+        """The session that it belongs to."""
+        ...
+
+
+def is_spark_frame(source: object) -> TypeGuard[SparkFrame]:
+    """Whether it is a Spark data frame; pyspark is not imported for the question.
+
+    >>> is_spark_frame([1])
+    False
+    """
+    kind = type(source)
+    return kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql.")

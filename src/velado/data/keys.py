@@ -16,7 +16,7 @@ from typing import Protocol
 
 import polars as pl
 
-from velado.data.staging import csv_bytes, reason_of, write_file
+from velado.data.staging import csv_pieces, reason_of, write_file
 from velado.errors import OutputError, ParameterError
 from velado.randomness import KeyedDraws, secure
 from velado.text import say
@@ -123,7 +123,10 @@ def content_of(frame: pl.DataFrame) -> bytes:
     >>> content_of(pl.DataFrame({"age": [31]})).hex()[:8]
     '30990973'
     """
-    return hashlib.sha256(csv_bytes(frame)).digest()
+    whole = hashlib.sha256()
+    for piece in csv_pieces(frame):
+        whole.update(piece)
+    return whole.digest()
 
 
 def state_folder() -> Path:

@@ -27,6 +27,7 @@ import polars as pl
 from velado.data.formulas import Formulas as Formulas
 from velado.data.formulas import count_formulas as count_formulas
 from velado.data.formulas import escape_formulas, refuse_formulas
+from velado.data.partition import Int64Array
 from velado.errors import OutputError
 from velado.text import say
 
@@ -309,8 +310,27 @@ FLAT_FILES = frozenset(
 """What a release without sub-folders may hold beside the tables its manifest lists."""
 
 
-def csv_bytes(frame: pl.DataFrame, separator: str = ",", formulas: Formulas = "keep") -> bytes:
-    """The frame as UTF-8 CSV. Headers and text cells like formulas are kept, escaped with `'`, or refused.
+_PIECE = 1 << 17
+"""Rows written at a time: a large table in another order is never held a second time."""
+
+
+def csv_pieces(frame: pl.DataFrame, separator: str = ",", order: Int64Array | None = None) -> Iterator[bytes]:
+    """The frame as UTF-8 CSV piece by piece, its rows in *order* where one is given.
+
+    >>> list(csv_pieces(pl.DataFrame({"age": [31, 35]})))
+    [b'age\\n31\\n35\\n']
+    """
+    for begin in range(0, max(frame.height, 1), _PIECE):
+        part = frame[begin : begin + _PIECE] if order is None else frame[order[begin : begin + _PIECE]]
+        buffer = io.BytesIO()
+        part.write_csv(buffer, separator=separator, include_header=not begin)
+        yield buffer.getvalue()
+
+
+def csv_bytes(
+    frame: pl.DataFrame, separator: str = ",", formulas: Formulas = "keep", order: Int64Array | None = None
+) -> bytes:
+    """The frame as UTF-8 CSV in *order*. Headers and text cells like formulas are kept, escaped with `'`, or refused.
 
     >>> csv_bytes(pl.DataFrame({"note": ["=1+1"]}), formulas="escape")
     b"note\\n'=1+1\\n"
@@ -320,7 +340,8 @@ def csv_bytes(frame: pl.DataFrame, separator: str = ",", formulas: Formulas = "k
     elif formulas == "escape":
         frame = escape_formulas(frame)
     buffer = io.BytesIO()
-    frame.write_csv(buffer, separator=separator)
+    for piece in csv_pieces(frame, separator, order):
+        buffer.write(piece)
     return buffer.getvalue()
 
 

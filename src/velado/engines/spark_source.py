@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeGuard, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -291,29 +291,6 @@ def _aggregated(plan: Any) -> bool:
         return True
     below = plan.children()
     return below.size() > 0 and all(_aggregated(below.apply(at)) for at in range(below.size()))
-
-
-class SparkFrame(Protocol):
-    """What tells a Spark data frame from every other frame.
-
-    >>> SparkFrame.__name__
-    'SparkFrame'
-    """
-
-    @property
-    def sparkSession(self) -> Any:
-        """The session that it belongs to."""
-        ...
-
-
-def is_spark_frame(source: object) -> TypeGuard[SparkFrame]:
-    """Whether it is a Spark data frame; pyspark is not imported for the question.
-
-    >>> is_spark_frame([1])
-    False
-    """
-    kind = type(source)
-    return kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql.")
 
 
 def of_spark(frame: Any, *, name: str = "pyspark") -> SparkSource:

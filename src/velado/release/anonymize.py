@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from velado.data.counted import listed
 from velado.data.encode import EncodedTable
+from velado.data.frames import SparkFrame, is_spark_frame
 from velado.data.inspect import inspect
 from velado.data.io import read_table, schema_from
 from velado.data.keys import Key
 from velado.data.partition import IntArray
 from velado.data.schema import Schema
 from velado.data.table import Table, Undeclared
-from velado.engines.spark_source import SparkFrame, is_spark_frame
 from velado.errors import GuaranteeNotMet
 from velado.randomness import seeded
 from velado.release import DEFAULT_METHOD
@@ -28,8 +28,10 @@ from velado.release.operations._operation import Operation
 from velado.release.prepare import Prepared, prepare
 from velado.release.release import Release, release
 from velado.release.run_settings import Guarantees, run_settings
-from velado.release.sources.spark_release import SparkRelease, anonymize_spark
 from velado.text import say
+
+if TYPE_CHECKING:
+    from velado.release.sources.spark_release import SparkRelease
 
 _INFERRED = say(
     "No schema was given: roles were inferred, and everything that looks like an identifier is left out. "
@@ -115,6 +117,8 @@ def anonymize(
         blind=blind,
     )
     if is_spark_frame(source):
+        from velado.release.sources.spark_release import anonymize_spark  # the engines' libraries are large
+
         return anonymize_spark(source, schema, asked, population=population, key=key, progress=progress)
     prepared = prepare(
         table_from(source, schema, asked.undeclared),
@@ -214,9 +218,9 @@ def _tuples(prepared: Prepared, method: Method, goal: Goal) -> tuple[EncodedTabl
     data = prepared.data
     if method.takes != "tuples" or data.rows < _FEW_ROWS:
         return data, None
-    tuples, entry_of_row = prepared.tuples
-    if tuples.rows > _SPARED * data.rows:
+    if data.classes.count > _SPARED * data.rows:
         return data, None
+    tuples, entry_of_row = prepared.tuples
     if not goal.rows_only:
         people, sensitive = listed(data, entry_of_row)
         tuples = replace(tuples, people=people, sensitive=sensitive)

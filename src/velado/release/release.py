@@ -17,6 +17,7 @@ from velado.data.encode import EncodedTable
 from velado.data.frames import CameAs, FrameKind, to_native
 from velado.data.keys import content_of, owner_key
 from velado.data.partition import BoolArray
+from velado.data.staging import Formulas, csv_bytes
 from velado.data.table import Table
 from velado.errors import GuaranteeNotMet, SuppressionLimitExceeded
 from velado.release.gate import Signed, broken_when_linked, rows_linked
@@ -109,6 +110,16 @@ class Release:
         """What may leave."""
         return self.aligned if self.prepared.keep_order else self.aligned[self._order]
 
+    def to_csv(self, separator: str = ",", formulas: Formulas = "keep") -> bytes:
+        """What may leave as the bytes of a CSV file; of a large table, without the room that *frame* takes.
+
+        >>> from velado.testing.examples import small_release
+        >>> small_release().release.to_csv().split()[0]
+        b'age,illness'
+        """
+        order = None if self.prepared.keep_order else self._order
+        return csv_bytes(self.aligned, separator, formulas, order)
+
     @property
     def rows(self) -> npt.NDArray[np.int64]:
         """Which row of the input each row of *frame* is; for the owner alone."""
@@ -189,7 +200,7 @@ class Release:
         """How many rows of the input are not in the release."""
         return int((~self.kept).sum())
 
-    @property
+    @cached_property
     def losses(self) -> dict[str, float]:
         """Mean normalized certainty penalty of each quasi-identifier, against the table the method saw.
 
@@ -216,7 +227,7 @@ class Release:
         before = self.recoded.before
         return None if before is None else float(np.mean(list(self._losses_of(before).values())))
 
-    @property
+    @cached_property
     def public_losses(self) -> dict[str, float]:
         """The loss of each quasi-identifier as far as the published table itself shows it, suppressed rows counting 1.
 

@@ -143,6 +143,10 @@ class RowLosses:
         """Mean loss of each row."""
         return np.asarray(self.losses.mean(axis=1), dtype=np.float64)
 
+    @cached_property
+    def _falling(self) -> npt.NDArray[np.float64]:
+        return np.asarray(np.sort(self.by_row)[::-1], dtype=np.float64)
+
     def column_shares(self) -> dict[str, float]:
         """The part of the whole loss that each column carries; all 0 when nothing was lost."""
         total = float(self.losses.sum())
@@ -153,6 +157,9 @@ class RowLosses:
         """The published rows that lose most, with all columns of a tie; ties of rows go to the earlier one."""
         rows = np.flatnonzero(self.kept)
         means = self.by_row[rows]
+        if means.size > shown:  # only those that lose as much as the last one shown are put in order
+            enough = np.partition(means, means.size - shown)[means.size - shown]
+            rows, means = rows[means >= enough], means[means >= enough]
         order = np.lexsort((rows, -means))[:shown]
         out = []
         for row in rows[order[means[order] > 0]]:
@@ -163,7 +170,7 @@ class RowLosses:
 
     def carried_by(self, share: float) -> float:
         """The part of the whole loss that the costliest *share* of all rows (at least one row) carries."""
-        means = np.sort(self.by_row)[::-1]
+        means = self._falling
         total = float(means.sum())
         count = max(1, int(np.ceil(share * means.size)))
         return float(means[:count].sum() / total) if total else 0.0

@@ -13,15 +13,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from statistics import fmean
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from velado.data.keys import Key, content_of
 from velado.data.schema import Schema
 from velado.data.table import Table
-from velado.report.engine_facts import EngineFacts
 from velado.report.facts import OutputFacts, ReleaseFacts, SourceFacts
 from velado.report.render import to_json
 from velado.text import speaking
+
+if TYPE_CHECKING:
+    from velado.report.engine_facts import EngineFacts
 
 VERSION = 2
 DECIMALS = 3

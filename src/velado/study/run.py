@@ -305,7 +305,7 @@ def _run(
         output=OutputFacts(
             file=table_file,
             sha256=hashlib.sha256(content).hexdigest(),
-            formulas=count_formulas(release.frame) if recipe.formulas == "keep" else 0,
+            formulas=count_formulas(release.aligned) if recipe.formulas == "keep" else 0,
             escaped_names=escaped_names(columns) if recipe.formulas == "escape" else {},
         ),
     )
@@ -337,7 +337,7 @@ def _run(
 def _table_file(release: Release, recipe: Recipe, table: Table) -> tuple[str, bytes]:
     if recipe.format == "parquet":
         return "table.parquet", parquet_bytes(release.frame)
-    return "table.csv", csv_bytes(release.frame, table.separator, recipe.formulas)
+    return "table.csv", release.to_csv(table.separator, recipe.formulas)
 
 
 # ---- beside a release: how far it is from the best possible, and what other settings would have given

@@ -151,7 +151,10 @@ def partial_knowledge(published: PublishedTable, largest: int | None = None) -> 
     names = [column.name for column in data.columns]
     before = _Distinct.of(data.classes, [c.codes for c in data.columns], [c.size for c in data.columns])
     shown = [c.codes for c in published.columns], [c.low.size for c in published.columns]
-    after = _Distinct.of(Partition.by_codes(*shown), *shown)
+    # The classes are of the texts; where a blank is written in several ways, these are one here.
+    known = [] if published.seen is None else published.seen.codes
+    same = len(known) == columns and all(a is b for a, b in zip(known, shown[0], strict=True))
+    after = _Distinct.of(published.classes if same else Partition.by_codes(*shown), *shown)
     found = [
         KnownSubset(tuple(names[at] for at in chosen), before.crowd(chosen), after.crowd(chosen))
         for size in range(1, largest + 1)

@@ -159,10 +159,12 @@ def lower_bound(
     numbers = all(column.is_numeric for column in data.columns)
     # Windows of numbers bound next to nothing once there are several columns of them.
     prices = [_box_prices(lattice, k, most_work // 10 if numbers else most_work)[lattice.tuple_of_row]]
-    whole = lattice.tuples <= _PAIRED[effort] * (5 if numbers else 1)
+    tuples = lattice.tuples
+    del lattice  # of a large table it takes as much room as the pairs will
+    whole = tuples <= _PAIRED[effort] * (5 if numbers else 1)
     prices.append(pair_prices(data, k, None if whole else _PART[effort]))
     best = max(prices, key=lambda price: float(price.sum()))
-    if effort == "tight" and lattice.tuples <= _CHECKED_ROWS and k <= _CHECKED_K:
+    if effort == "tight" and tuples <= _CHECKED_ROWS and k <= _CHECKED_K:
         best = checked_prices(data, k, best, _CHECKED_STEPS)
     return max(0.0, float(best.mean()) / len(data.columns))
 

@@ -14,7 +14,7 @@ the rows near a alone: with u_a at most half the distance of the farthest row th
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,6 @@ from numba import njit
 
 from velado.data.encode import EncodedTable
 from velado.data.encoded import EncodedColumn
-from velado.data.partition import group_by_codes
 from velado.data.taxonomy import Taxonomy
 from velado.release.methods.progressive._neighbour_graph import kd_blocks, offer
 
@@ -56,7 +55,7 @@ class PairSpace(NamedTuple):
     size: IntArray
     apart: FloatArray
     weight: IntArray
-    of_row: IntArray
+    of_row: Int32Array
 
 
 def pair_space(data: EncodedTable, k: int, exact: bool = False) -> PairSpace:
@@ -68,22 +67,21 @@ def pair_space(data: EncodedTable, k: int, exact: bool = False) -> PairSpace:
     >>> pair_space(encoded(age=[20, 20, 30, 40]), 2).line.ravel().tolist()
     [0.0, 0.5, 1.0]
     """
-    label, count = group_by_codes([c.codes for c in data.columns], [c.size for c in data.columns])
+    label, count = data.classes.labels, data.classes.count
     example = np.zeros(count, dtype=np.int64)
     example[label] = np.arange(label.size)
-    codes = data.matrix[example]
     line = np.empty((count, sum(column.is_numeric for column in data.columns)))
     leaf = np.empty((count, len(data.columns) - line.shape[1]), dtype=np.int64)
     most: list[float] = []
     tables: list[FloatArray] = []
-    for at, column in enumerate(data.columns):
+    for column in data.columns:
         if column.is_numeric:
             factor = column.weight * (_blank_factor(k) if column.missing >= 0 and not exact else 1.0)
-            line[:, len(most)] = factor * column.positions[codes[:, at]]
+            line[:, len(most)] = factor * column.positions[column.codes[example]]
             most.append(factor)
         else:
             node, table = _tree_distances(column, k, exact)
-            leaf[:, len(tables)] = node[codes[:, at]]
+            leaf[:, len(tables)] = node[column.codes[example]]
             tables.append(column.weight * table)
     sizes = [len(table) for table in tables]
     return PairSpace(
@@ -93,8 +91,8 @@ def pair_space(data: EncodedTable, k: int, exact: bool = False) -> PairSpace:
         base=np.cumsum([0, *(size * size for size in sizes)])[:-1].astype(np.int64),
         size=np.array(sizes, dtype=np.int64),
         apart=np.concatenate([np.empty(0), *(table.ravel() for table in tables)]),
-        weight=np.bincount(label, minlength=count).astype(np.int64),
-        of_row=label.astype(np.int64),
+        weight=data.classes.entries,
+        of_row=label,
     )
 
 
@@ -154,13 +152,16 @@ def distance(space: PairSpace, a: int, b: int, limit: float) -> float:
     >>> distance(pair_space(encoded(age=[20, 30, 40]), 2), 0, 1, 1.0)
     0.5
     """
+    # Plain local arrays: reading a field of a named tuple inside a loop counts references each time.
+    line, most, leaf = space.line, space.most, space.leaf
+    base, size, apart = space.base, space.size, space.apart
     out = 0.0
-    for c in range(space.line.shape[1]):
-        out += min(abs(space.line[a, c] - space.line[b, c]), space.most[c])
+    for c in range(line.shape[1]):
+        out += min(abs(line[a, c] - line[b, c]), most[c])
         if out >= limit:
             return np.inf
-    for c in range(space.leaf.shape[1]):
-        out += space.apart[space.base[c] + space.leaf[a, c] * space.size[c] + space.leaf[b, c]]
+    for c in range(leaf.shape[1]):
+        out += apart[base[c] + leaf[a, c] * size[c] + leaf[b, c]]
     return out if out < limit else np.inf
 
 
@@ -191,19 +192,30 @@ def blocks_of(space: PairSpace) -> Blocks:
         float(space.apart[at : at + n * n].max(initial=0.0)) / n
         for at, n in zip(space.base, space.size, strict=True)
     ]
-    places = np.hstack((space.line, space.leaf * np.array(scale).reshape(1, -1)))
-    ones = np.ones(len(places), dtype=np.int64)
-    most = _BLOCK if len(places) < _LARGE else _LARGE_BLOCK
-    order, starts = kd_blocks(np.ascontiguousarray(places.T), ones, most, np.array([1], dtype=np.int64))
-    line, leaf, at = space.line[order], space.leaf[order], starts[:-1]
-    return Blocks(
-        order,
-        starts,
-        low=np.minimum.reduceat(line, at, axis=0),
-        high=np.maximum.reduceat(line, at, axis=0),
-        first=np.minimum.reduceat(leaf, at, axis=0),
-        last=np.maximum.reduceat(leaf, at, axis=0),
-    )
+    # Filled column by column: of a large table each copy of all columns is one too many.
+    places = np.empty((space.line.shape[1] + space.leaf.shape[1], len(space.line)))
+    places[: space.line.shape[1]] = space.line.T
+    for c, factor in enumerate(scale):
+        places[space.line.shape[1] + c] = space.leaf[:, c] * factor
+    ones = np.ones(places.shape[1], dtype=np.int64)
+    most = _BLOCK if places.shape[1] < _LARGE else _LARGE_BLOCK
+    order, starts = kd_blocks(places, ones, most, np.array([1], dtype=np.int64))
+    del places, ones
+    low, high = _ends(space.line, order, starts[:-1])
+    first, last = _ends(space.leaf, order, starts[:-1])
+    return Blocks(order, starts, low, high, first, last)
+
+
+_Values = TypeVar("_Values", FloatArray, IntArray)
+
+
+def _ends(values: _Values, order: IntArray, starts: IntArray) -> tuple[_Values, _Values]:
+    """The least and the greatest of each run of *order*, column by column."""
+    low, high = (np.empty((starts.size, values.shape[1]), dtype=values.dtype) for _ in range(2))
+    for c in range(values.shape[1]):
+        column = values[order, c]
+        low[:, c], high[:, c] = np.minimum.reduceat(column, starts), np.maximum.reduceat(column, starts)
+    return low, high
 
 
 @njit(cache=True)
@@ -236,46 +248,77 @@ def block_gap(space: PairSpace, blocks: Blocks, block: int, a: int) -> float:
 
 @njit(cache=True)
 def _look(
-    space: PairSpace, blocks: Blocks, block: int, a: int, found: Int32Array, far: FloatArray, at: int
+    placed: PairSpace, blocks: Blocks, block: int, own: int, found: Int32Array, far: FloatArray, at: int
 ) -> None:
+    order = blocks.order
     for i in range(blocks.starts[block], blocks.starts[block + 1]):
-        b = blocks.order[i]
-        if b != a:
-            offer(found, far, at, b, distance(space, a, b, far[at, far.shape[1] - 1]))
+        if i != own:
+            away = distance(placed, own, i, far[at, far.shape[1] - 1])
+            if away < np.inf:
+                offer(found, far, at, order[i], away)
 
 
 @njit(cache=True)
-def _nearest(space: PairSpace, blocks: Blocks, wanted: int, rows: IntArray) -> tuple[Int32Array, FloatArray]:
-    """The *wanted* nearest other tuples of each of *rows*, exactly, and their distances, rising.
+def _block_gaps(space: PairSpace, blocks: Blocks, a: int, gap: FloatArray) -> None:
+    """``gap[block]`` becomes what `block_gap` says of each block: column by column, all blocks at once."""
+    gap[:] = 0.0
+    for c in range(space.line.shape[1]):
+        x, most = space.line[a, c], space.most[c]
+        low, high = blocks.low[:, c], blocks.high[:, c]
+        for block in range(gap.size):
+            below, above = low[block] - x, x - high[block]
+            away = below if below > 0 else (above if above > 0 else 0.0)
+            gap[block] += away if away < most else most
+    for c in range(space.leaf.shape[1]):
+        y = space.leaf[a, c]
+        row = space.base[c] + y * space.size[c]
+        apart = space.apart[row : row + space.size[c]]
+        first, last = blocks.first[:, c], blocks.last[:, c]
+        for block in range(gap.size):
+            if y < first[block]:
+                gap[block] += apart[first[block]]
+            elif y > last[block]:
+                gap[block] += apart[last[block]]
 
-    A tuple looks at its own block and one on each side, then at the others from the nearest on; it stops at the first
-    that is as far away as the last tuple it holds.
-    """
+
+@njit(cache=True)
+def _nearest_places(
+    placed: PairSpace, blocks: Blocks, wanted: int, places: IntArray
+) -> tuple[Int32Array, FloatArray]:
+    """What `_nearest` says of the tuples at *places* of the blocks' order, in which *placed* has them."""
     count = blocks.starts.size - 1
-    found = np.full((rows.size, wanted), -1, np.int32)
-    far = np.full((rows.size, wanted), np.inf)
-    home = np.empty(blocks.order.size, np.int64)
-    for block in range(count):
-        home[blocks.order[blocks.starts[block] : blocks.starts[block + 1]]] = block
-    near, gap = np.empty(count, np.int64), np.empty(count)
-    for at in range(rows.size):
-        a = rows[at]
-        own = home[a]
+    found = np.full((places.size, wanted), -1, np.int32)
+    far = np.full((places.size, wanted), np.inf)
+    near, gap, away = np.empty(count, np.int64), np.empty(count), np.empty(count)
+    for at in range(places.size):
+        a = places[at]
+        own = np.searchsorted(blocks.starts, a, "right") - 1
         for block in range(max(own - 1, 0), min(own + 2, count)):
-            _look(space, blocks, block, a, found, far, at)
+            _look(placed, blocks, block, a, found, far, at)
+        _block_gaps(placed, blocks, a, away)
+        limit = far[at, wanted - 1]
         held = 0
         for block in range(count):
-            if abs(block - own) <= 1:
-                continue
-            away = block_gap(space, blocks, block, a)
-            if away < far[at, wanted - 1]:
-                near[held], gap[held] = block, away
+            if away[block] < limit and abs(block - own) > 1:
+                near[held], gap[held] = block, away[block]
                 held += 1
         for i in np.argsort(gap[:held]):
             if gap[i] >= far[at, wanted - 1]:
                 break
-            _look(space, blocks, near[i], a, found, far, at)
+            _look(placed, blocks, near[i], a, found, far, at)
     return found, far
+
+
+def _nearest(space: PairSpace, blocks: Blocks, wanted: int, rows: IntArray) -> tuple[Int32Array, FloatArray]:
+    """The *wanted* nearest other tuples of each of *rows*, exactly, and their distances, rising.
+
+    A tuple looks at its own block and one on each side, then at the others from the nearest on; it stops at the first
+    that is as far away as the last tuple it holds. Tuples are laid out block by block first: a block is then read in a row.
+    """
+    placed = space._replace(line=space.line[blocks.order], leaf=space.leaf[blocks.order])
+    places = np.empty(blocks.order.size, dtype=np.int64)
+    places[blocks.order] = np.arange(blocks.order.size)
+    return _nearest_places(placed, blocks, wanted, places[rows])
 
 
 class _Listed(NamedTuple):

@@ -21,6 +21,7 @@ from velado.release.methods.progressive._neighbourhood_search import search, sta
 from velado.release.methods.progressive._peel import BoxList
 from velado.release.methods.progressive._progressive_kernel import Floats, scratch_for
 from velado.release.methods.progressive._starts import Start, grouping_cost, starts_for
+from velado.release.methods.progressive._tuple_moves import MOST_SEARCHED, searched_tuples
 from velado.release.methods.progressive._whole_tuples import whole_tuples_start
 from velado.release.methods.progressive.objective_search import (
     OBJECTIVE,
@@ -42,6 +43,8 @@ _IN_VIEW = say(
     "left out, since the promise reads sensitive values and groups searched for with these in view would tell of them; "
     "--blind makes the groups without them"
 )
+_NONE = np.zeros(0, dtype=np.int64)
+_WHOLE_TUPLES = say("in whole tuples, since rows with the same values are counted together")
 
 _WORK = 65_000_000
 """About a second of one core."""
@@ -164,7 +167,7 @@ class Progressive:
     ) -> Recoded:
         """The table in groups in which the goal holds, each published by the recoder."""
         if data.counts is not None:
-            return self._of_tuples(data, goal, progress)
+            return self._of_tuples(data, goal, int(random.integers(1 << 31)), progress)
         seed = int(random.integers(1 << 31))
         rows = RowCovers.of(data)
         if rows.records > _LARGE:
@@ -191,8 +194,8 @@ class Progressive:
         progress(1.0, "done")
         return replace(made, warnings=(*made.warnings, *stopped.warnings))
 
-    def _of_tuples(self, data: EncodedTable, goal: Goal, progress: Progress) -> Recoded:
-        """The start alone, in whole tuples: the search parts equal rows, which a table of counts cannot tell apart."""
+    def _of_tuples(self, data: EncodedTable, goal: Goal, seed: int, progress: Progress) -> Recoded:
+        """Groups of whole tuples: steps that part equal rows are left out, since a table of counts cannot tell them apart."""
         if not ObjectiveMixture.of(self.objective).is_usual:
             raise ParameterError(
                 "Another objective than ncp needs the rows, and an engine counts those with the same values together.",
@@ -200,15 +203,45 @@ class Progressive:
                 "Leave --objective out, or use --engine memory.",
             )
         lines = any(column.is_numeric for column in data.columns)
-        begun = whole_tuples_start(data, goal, self._work(data, lines), within(progress, 0.0, 0.95))
+        begun = whole_tuples_start(data, goal, self._work(data, lines), within(progress, 0.0, 0.5))
+        cells = max(data.total * len(data.columns), 1)
         notes: dict[str, object] = {
             NoteName("start", say("start of the search")): begun.name,
-            NoteName("start_loss", say("loss of the start"), share=True): begun.cost
-            / max(data.total * len(data.columns), 1),
-            _SEARCH: say("left out, since rows with the same values are counted together"),
+            NoteName("start_loss", say("loss of the start"), share=True): begun.cost / cells,
         }
-        labels = Partition.of(begun.labels)
-        return published(data, labels, goal, self.recoder, within(progress, 0.95, 1.0), notes)
+        groups = Partition.of(begun.labels)
+        # A tuple that is a group by itself costs nothing: nothing it could do would pay.
+        joined = np.flatnonzero(groups.kept & (groups.entries[groups.codes] > 1)) if groups.count else _NONE
+        if goal.reads_sensitive:
+            notes[_SEARCH] = _IN_VIEW
+        elif not goal.rows_only or joined.size > MOST_SEARCHED or self.effort == "fast":
+            notes[_SEARCH] = say("left out, since rows with the same values are counted together")
+        else:
+            notes[_SEARCH] = _WHOLE_TUPLES
+            if begun.cost > 0.0 and joined.size:
+                groups = self._searched_part(data, groups, joined, goal, seed, within(progress, 0.5, 0.95))
+        return published(data, groups, goal, self.recoder, within(progress, 0.95, 1.0), notes)
+
+    def _searched_part(
+        self,
+        data: EncodedTable,
+        groups: Partition,
+        joined: IntArray,
+        goal: Goal,
+        seed: int,
+        progress: Progress,
+    ) -> Partition:
+        """The groups with those of the tuples *joined*, which are whole ones, made cheaper."""
+        part = data.subset(joined)
+        assert part.counts is not None
+        begun = Partition.of(groups.labels[joined]).labels
+        least, effort = max(goal.least_rows, 1), _EFFORT[self.effort]
+        found = searched_tuples(
+            RowCovers.of(part), part.counts, begun, least, effort, seed=seed, progress=progress
+        )
+        labels = groups.labels.astype(np.int64)
+        labels[joined] = groups.count + found
+        return Partition.of(labels)
 
     def _work(self, data: EncodedTable, lines: bool) -> int:
         return self.work or min(max(20_000_000, (1500 if lines else 3000) * data.total), 300_000_000)
