@@ -19,7 +19,7 @@ from velado.measures.measured import MeasureSettings, Scores, measure_published
 from velado.measures.recoded_columns import PublishedTable, refuse_absent
 from velado.release.sources import source_check
 from velado.release.sources.source_check import published_groups
-from velado.release.sources.source_tuples import read_tuples, table_of
+from velado.release.sources.source_tuples import count_tuples, read_codes, table_of
 from velado.text import say
 
 
@@ -63,7 +63,7 @@ def measure_sources(
         replace(column, missing="value") if known.missing_policy(column) == "suppress" else column
         for column in known.columns.values()
     )
-    data = read_tuples(original, whole).data
+    data = count_tuples(read_codes(original, whole)).data
     data = replace(data, columns=tuple(column.unrounded for column in data.columns))
     quasi = [column.name for column in data.columns]
     refuse_absent(quasi, release.types.names)

@@ -229,7 +229,7 @@ def starts_for(
     # Where hardly two rows are alike and all columns are numbers, boxes never won and cost most of a start's time.
     alone = covers.columns == covers.measure.lines and covers.records > 0.9 * data.rows > _ALONE
     if alone and goal.rows_only:
-        peeled, missed = None, True
+        peeled, missed = None, data.rows
     else:
         peeled, missed = peeled_start(data, covers, goal, work, within(progress, 0.0, 0.6))
     if peeled is not None:
