@@ -22,6 +22,7 @@ from velado.release.guarantees import (
 )
 from velado.release.methods import DAS, FixedInterval, FullDomain, Mondrian
 from velado.release.sources.source_check import Judged
+from velado.release.sources.source_plan import ChosenPlan
 from velado.release.sources.source_release import (
     PreparedSource,
     SourceRelease,
@@ -29,7 +30,7 @@ from velado.release.sources.source_release import (
     plan_release,
     prepare_source,
 )
-from velado.release.sources.source_tuples import read_tuples
+from velado.release.sources.source_tuples import count_tuples, read_codes
 
 KEY = Key(bytes(range(40)))
 NASTY = [
@@ -178,7 +179,9 @@ def on_engine(
             ready = prepare_source(source, case.schema, per=case.per)
         else:
             judged = Judged(Table.of(case.frame, case.schema), whole=True)
-            ready = PreparedSource(source, judged, read_tuples(source, judged.schema), case.per, ())
+            codes = read_codes(source, judged.schema)
+            chosen = ChosenPlan("compress", "chosen by the test")
+            ready = PreparedSource(source, judged, codes, chosen, count_tuples(codes), case.per, ())
         plan = plan_release(
             ready, case.method, k=case.k, guarantees=case.guarantees, suppression=case.suppression
         )
