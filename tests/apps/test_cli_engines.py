@@ -74,3 +74,23 @@ def test_a_lake_without_a_schema_and_one_that_is_not_there(
     assert "No schema was given" in capsys.readouterr().err
     assert anonymize("-o", "out", source="nowhere/*.parquet") != 0
     assert "No file matches 'nowhere/*.parquet'." in capsys.readouterr().err
+
+
+def test_a_plan_is_taken_shown_and_refused_where_it_cannot_be(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert anonymize("-o", "cut", "--plan", "cut") == 0
+    assert "plan: cut first" in capsys.readouterr().out
+    assert anonymize("-o", "all", "--plan", "compress") == 0
+    one, two = (pl.read_parquet(f"{name}/release/table.parquet") for name in ("cut", "all"))
+    assert one.sort(one.columns).equals(two.sort(two.columns))
+    for flags, told in (
+        (["--plan", "cut", "--engine", "memory"], "--plan was given, but the rows are worked on in memory."),
+        (
+            ["--plan", "cut", "--recoder", "mean"],
+            "Only strict cuts whose groups are published by their cover",
+        ),
+        (["--plan", "cutt"], "Did you mean 'cut'?"),
+    ):
+        assert anonymize("-o", "none", *flags) != 0
+        assert told in capsys.readouterr().err and not Path("none").exists()
