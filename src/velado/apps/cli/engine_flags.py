@@ -26,10 +26,10 @@ LARGE = 1 << 30
 
 
 @dataclass(frozen=True, kw_only=True)
-class SourceFlags:
+class RowSourceFlags:
     """Which engine reads the rows, how much memory it may hold, and which table of a server is meant.
 
-    >>> SourceFlags().engine, SourceFlags().memory
+    >>> RowSourceFlags().engine, RowSourceFlags().memory
     ('auto', None)
     """
 
@@ -63,7 +63,7 @@ class SourceFlags:
     def serves(self, source: str) -> bool:
         """Whether *source* is a table on a PostgreSQL server; its names are then complete, or an error says what lacks.
 
-        >>> SourceFlags().serves("people.csv"), SourceFlags(table="a").serves("postgresql:///x")
+        >>> RowSourceFlags().serves("people.csv"), RowSourceFlags(table="a").serves("postgresql:///x")
         (False, True)
         """
         on_server = source.startswith(SERVERS)
@@ -100,7 +100,7 @@ class SourceFlags:
     def scans(self, source: str) -> bool:
         """Whether the rows of *source* stay where they are, and DuckDB or Spark counts them.
 
-        >>> SourceFlags().scans("lake/*.parquet"), SourceFlags(engine="memory").scans("lake/*.parquet")
+        >>> RowSourceFlags().scans("lake/*.parquet"), RowSourceFlags(engine="memory").scans("lake/*.parquet")
         (True, False)
         """
         if source.startswith(REMOTE) or is_database(source):
@@ -120,7 +120,7 @@ class SourceFlags:
     def stays(self, source: str) -> bool:
         """Whether the rows of *source* stay where they are: on a server, or in files that an engine counts.
 
-        >>> SourceFlags().stays("people.csv"), SourceFlags(table="a").stays("postgresql:///x")
+        >>> RowSourceFlags().stays("people.csv"), RowSourceFlags(table="a").stays("postgresql:///x")
         (False, True)
         """
         return self.serves(source) or self.scans(source)
@@ -129,7 +129,7 @@ class SourceFlags:
     def opened(self, source: str, schema: Schema) -> Iterator[RowSource]:
         """The rows of *source* where they lie, with a private folder to spill to that is gone afterwards.
 
-        >>> with SourceFlags().opened("no/such/*.csv", None) as rows:
+        >>> with RowSourceFlags().opened("no/such/*.csv", None) as rows:
         ...     pass
         Traceback (most recent call last):
         velado.errors.TableError: No file matches 'no/such/*.csv'. Nothing was read. Check the path; quote a pattern so that the shell leaves it alone.
@@ -151,7 +151,7 @@ class SourceFlags:
     def reader(self) -> Literal["duckdb", "spark"]:
         """The engine that counts rows where they lie.
 
-        >>> SourceFlags().reader
+        >>> RowSourceFlags().reader
         'duckdb'
         """
         return "spark" if self.engine == "spark" else "duckdb"
@@ -159,7 +159,7 @@ class SourceFlags:
     def refuse(self, asked: Sequence[tuple[str, bool]]) -> None:
         """Nothing, if nothing was *asked* (flag, given) that an engine cannot do yet; else an error names it.
 
-        >>> SourceFlags().refuse([("--keep-order", False)])
+        >>> RowSourceFlags().refuse([("--keep-order", False)])
         """
         for flag, given in asked:
             if given:
@@ -171,7 +171,7 @@ class SourceFlags:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EngineFlags(SourceFlags):
+class EngineFlags(RowSourceFlags):
     """The same, and where a server gets the published table.
 
     >>> EngineFlags(table="a", to_table="b").serves("postgresql:///x")
@@ -222,5 +222,5 @@ def in_memory(source: str, schema: Schema) -> pl.DataFrame:
     Traceback (most recent call last):
     velado.errors.TableError: No file matches 'no/such/*.csv'. Nothing was read. Check the path; quote a pattern so that the shell leaves it alone.
     """
-    with SourceFlags().opened(source, schema) as rows:
+    with RowSourceFlags().opened(source, schema) as rows:
         return cast("DuckDBSource", rows).frame()
