@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from velado.apps.cli.app import OneOf, option
@@ -72,7 +71,11 @@ class RowSourceFlags:
             for flag, value in self._names.items():
                 if value is not None and not (of_file and flag == "--table"):
                     raise ParameterError(
-                        say("{flag} was given, but the source is no postgresql:// address.", flag=flag),
+                        say(
+                            "--table was given, but the source is neither a postgresql:// address nor a database."
+                        )
+                        if flag == "--table"
+                        else say("{flag} was given, but the source is no postgresql:// address.", flag=flag),
                         "It names a table of a server.",
                         say("Leave {flag} out, or give the server's address as the source.", flag=flag),
                     )
@@ -134,13 +137,12 @@ class RowSourceFlags:
         Traceback (most recent call last):
         velado.errors.TableError: No file matches 'no/such/*.csv'. Nothing was read. Check the path; quote a pattern so that the shell leaves it alone.
         """
-        from tempfile import TemporaryDirectory
-
+        from velado.data.staging import scratch_folder
         from velado.engines.open_source import open_source
 
-        with TemporaryDirectory(prefix="velado-") as folder:
+        with scratch_folder() as folder:
             rows = open_source(
-                source, schema, Path(folder), table=self.table, engine=self.reader, memory=self.memory
+                source, schema, folder, table=self.table, engine=self.reader, memory=self.memory
             )
             try:
                 yield rows

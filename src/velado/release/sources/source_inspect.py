@@ -71,11 +71,7 @@ def _said(found: Inspection, sampled: InspectedSource) -> Sentence:
         say("Rows, blanks and different values were counted on all rows."),
     ]
     if found.exposure is not None and found.exposure.rows < found.rows:
-        parts.append(
-            say(
-                "Who is unique was counted on the sample, because too many combinations differ."
-            )
-        )
+        parts.append(say("Who is unique was counted on the sample, because too many combinations differ."))
     many = [name for name, listed in sampled.domains.items() if listed is None]
     if many:
         parts.append(
