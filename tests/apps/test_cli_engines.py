@@ -55,7 +55,7 @@ def test_a_file_stays_in_memory_unless_duckdb_is_asked_for(
     [
         (["--keep-order"], "--keep-order cannot be used with an engine yet."),
         (["--bound", "tight"], "--bound tight cannot be used"),
-        (["--table", "stays"], "--table was given, but the source is no postgresql:// address."),
+        (["--table", "stays"], "--table was given, but the source is neither"),
         (["--memory", "much"], "DuckDB could not be opened"),
     ],
 )

@@ -102,7 +102,7 @@ def test_a_release_of_a_lake_is_measured_from_counts(place: Path, capsys: pytest
             "verify lake --schema schema.toml --population p.csv",
             "--population cannot be used with an engine yet.",
         ),
-        ("verify lake --schema schema.toml --table t", "--table was given, but the source is no"),
+        ("verify lake --schema schema.toml --table t", "--table was given, but the source is neither"),
         ("verify postgresql:// --schema schema.toml", "A postgresql:// source needs --table."),
         (
             "verify postgresql:// --table t --engine memory --schema schema.toml",

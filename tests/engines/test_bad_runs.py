@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,7 @@ from tests.engines.killed_run import MEANING, publish_lake
 from tests.engines.same_table import KEY
 from tests.engines.test_lake import nothing_published, release, schema, stays
 
-from velado.data.staging import file_digest
+from velado.data.staging import file_digest, scratch_folder
 from velado.engines.postgres_source import connected
 from velado.errors import EngineError, TableError, VeladoError
 from velado.release.anonymize import anonymize
@@ -210,6 +211,30 @@ def test_a_lost_connection_is_one_error_and_no_table(step: int, postgres_url: st
         publish()
         assert other.execute(there).fetchone() == (True,)
         other.execute("DROP TABLE lost, lost_k")
+
+
+LEFT = """
+import os
+from velado.data.staging import scratch_folder
+with scratch_folder() as folder:
+    (folder / "rows.duckdb").write_text("rows")
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.slow
+def test_rows_that_a_killed_check_set_aside_are_private_and_gone_after_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", LEFT], env=environment, capture_output=True, timeout=120)
+    assert done.returncode == -9
+    (left,) = tmp_path.iterdir()
+    assert left.stat().st_mode & 0o777 == 0o700 and list(left.rglob("rows.duckdb"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with scratch_folder() as own, scratch_folder() as other:
+        assert not left.exists() and own.is_dir() and other.is_dir()  # who is alive keeps its own
+    assert list(tmp_path.iterdir()) == []
 
 
 POINTS = 50

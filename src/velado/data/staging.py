@@ -51,6 +51,22 @@ def _staging_folder(target: Path) -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A private folder in the system's place for such, for rows on their way; what killed runs of this user left there is gone.
+
+    >>> with scratch_folder() as folder:
+    ...     folder.is_dir()
+    True
+    >>> folder.exists()
+    False
+    """
+    target = Path(tempfile.gettempdir(), "rows")
+    _sweep(target)
+    with _staging_folder(target) as place:
+        yield StagedFolder(place).scratch
+
+
 def _stage(target: Path) -> tuple[Path, int]:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=_prefix(target), dir=target.parent))

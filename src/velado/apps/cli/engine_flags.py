@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from velado.apps.cli.app import OfSetting, OneOf, option
@@ -27,10 +26,10 @@ LARGE = 1 << 30
 
 
 @dataclass(frozen=True, kw_only=True)
-class SourceFlags:
+class RowSourceFlags:
     """Which engine reads the rows, how much memory it may hold, and which table of a server is meant.
 
-    >>> SourceFlags().engine, SourceFlags().memory
+    >>> RowSourceFlags().engine, RowSourceFlags().memory
     ('auto', None)
     """
 
@@ -64,7 +63,7 @@ class SourceFlags:
     def serves(self, source: str) -> bool:
         """Whether *source* is a table on a PostgreSQL server; its names are then complete, or an error says what lacks.
 
-        >>> SourceFlags().serves("people.csv"), SourceFlags(table="a").serves("postgresql:///x")
+        >>> RowSourceFlags().serves("people.csv"), RowSourceFlags(table="a").serves("postgresql:///x")
         (False, True)
         """
         on_server = source.startswith(SERVERS)
@@ -73,7 +72,11 @@ class SourceFlags:
             for flag, value in self._names.items():
                 if value is not None and not (of_file and flag == "--table"):
                     raise ParameterError(
-                        say("{flag} was given, but the source is no postgresql:// address.", flag=flag),
+                        say(
+                            "--table was given, but the source is neither a postgresql:// address nor a database."
+                        )
+                        if flag == "--table"
+                        else say("{flag} was given, but the source is no postgresql:// address.", flag=flag),
                         "It names a table of a server.",
                         say("Leave {flag} out, or give the server's address as the source.", flag=flag),
                     )
@@ -101,7 +104,7 @@ class SourceFlags:
     def scans(self, source: str) -> bool:
         """Whether the rows of *source* stay where they are, and DuckDB or Spark counts them.
 
-        >>> SourceFlags().scans("lake/*.parquet"), SourceFlags(engine="memory").scans("lake/*.parquet")
+        >>> RowSourceFlags().scans("lake/*.parquet"), RowSourceFlags(engine="memory").scans("lake/*.parquet")
         (True, False)
         """
         if source.startswith(REMOTE) or is_database(source):
@@ -121,7 +124,7 @@ class SourceFlags:
     def stays(self, source: str) -> bool:
         """Whether the rows of *source* stay where they are: on a server, or in files that an engine counts.
 
-        >>> SourceFlags().stays("people.csv"), SourceFlags(table="a").stays("postgresql:///x")
+        >>> RowSourceFlags().stays("people.csv"), RowSourceFlags(table="a").stays("postgresql:///x")
         (False, True)
         """
         return self.serves(source) or self.scans(source)
@@ -130,18 +133,17 @@ class SourceFlags:
     def opened(self, source: str, schema: Schema) -> Iterator[RowSource]:
         """The rows of *source* where they lie, with a private folder to spill to that is gone afterwards.
 
-        >>> with SourceFlags().opened("no/such/*.csv", None) as rows:
+        >>> with RowSourceFlags().opened("no/such/*.csv", None) as rows:
         ...     pass
         Traceback (most recent call last):
         velado.errors.TableError: No file matches 'no/such/*.csv'. Nothing was read. Check the path; quote a pattern so that the shell leaves it alone.
         """
-        from tempfile import TemporaryDirectory
-
+        from velado.data.staging import scratch_folder
         from velado.engines.open_source import open_source
 
-        with TemporaryDirectory(prefix="velado-") as folder:
+        with scratch_folder() as folder:
             rows = open_source(
-                source, schema, Path(folder), table=self.table, engine=self.reader, memory=self.memory
+                source, schema, folder, table=self.table, engine=self.reader, memory=self.memory
             )
             try:
                 yield rows
@@ -152,7 +154,7 @@ class SourceFlags:
     def reader(self) -> Literal["duckdb", "spark"]:
         """The engine that counts rows where they lie.
 
-        >>> SourceFlags().reader
+        >>> RowSourceFlags().reader
         'duckdb'
         """
         return "spark" if self.engine == "spark" else "duckdb"
@@ -160,7 +162,7 @@ class SourceFlags:
     def refuse(self, asked: Sequence[tuple[str, bool]]) -> None:
         """Nothing, if nothing was *asked* (flag, given) that an engine cannot do yet; else an error names it.
 
-        >>> SourceFlags().refuse([("--keep-order", False)])
+        >>> RowSourceFlags().refuse([("--keep-order", False)])
         """
         for flag, given in asked:
             if given:
@@ -172,7 +174,7 @@ class SourceFlags:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EngineFlags(SourceFlags):
+class EngineFlags(RowSourceFlags):
     """The same, how the table is grouped there, and where a server gets the published table.
 
     >>> EngineFlags(table="a", to_table="b").serves("postgresql:///x")
@@ -243,5 +245,5 @@ def in_memory(source: str, schema: Schema) -> pl.DataFrame:
     Traceback (most recent call last):
     velado.errors.TableError: No file matches 'no/such/*.csv'. Nothing was read. Check the path; quote a pattern so that the shell leaves it alone.
     """
-    with SourceFlags().opened(source, schema) as rows:
+    with RowSourceFlags().opened(source, schema) as rows:
         return cast("DuckDBSource", rows).frame()

@@ -241,7 +241,7 @@ def _no_schema() -> SchemaError:
     return SchemaError(
         "No schema was given, and several files or a large one are to be published.",
         "Roles decide what is published, so a person must have read them.",
-        "Make a proposal from one part with `velado inspect PART --write schema.toml`, read it, and give it with --schema.",
+        "Make a proposal with `velado inspect SOURCE --write schema.toml`, read it, and give it with --schema.",
     )
 
 

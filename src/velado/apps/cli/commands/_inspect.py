@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import command, option
-from velado.apps.cli.engine_flags import SourceFlags, in_memory, is_lake
+from velado.apps.cli.engine_flags import RowSourceFlags, in_memory, is_lake
 from velado.text import say
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def inspect(
     *,
     write: Annotated[Path | None, option("--write -w FILE", help="Write the proposed schema here.")] = None,
     reading: flags.ReadingFlags,
-    engine: SourceFlags,
+    engine: RowSourceFlags,
     force: flags.Force = False,
 ) -> None:
     """Propose roles; say how exposed people are.
@@ -71,7 +71,9 @@ def _proposal(found: Inspection, reading: flags.ReadingFlags) -> tuple[Inspectio
     return found, schema_toml(found).encode()
 
 
-def _where_it_lies(place: str, reading: flags.ReadingFlags, engine: SourceFlags) -> tuple[Inspection, bytes]:
+def _where_it_lies(
+    place: str, reading: flags.ReadingFlags, engine: RowSourceFlags
+) -> tuple[Inspection, bytes]:
     from velado.release.sources.source_inspect import inspect_source
 
     with engine.opened(place, _unread(reading)) as rows:

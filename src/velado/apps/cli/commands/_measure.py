@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import argument, command, one_of, option
-from velado.apps.cli.engine_flags import SourceFlags, in_memory, is_lake
+from velado.apps.cli.engine_flags import RowSourceFlags, in_memory, is_lake
 from velado.engines.places import REMOTE, SERVERS
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def measure(
     force: flags.Force = False,
     undeclared: flags.Undeclared = "refuse",
     reading: flags.ReadingFlags,
-    engine: SourceFlags,
+    engine: RowSourceFlags,
     release_table: Annotated[
         str | None, option("--release-table NAME", help="The table of a postgresql:// RELEASE.")
     ] = None,
@@ -146,7 +146,7 @@ def measure(
 
 
 def _where_they_lie(
-    sides: tuple[tuple[str, SourceFlags], tuple[str, SourceFlags]],
+    sides: tuple[tuple[str, RowSourceFlags], tuple[str, RowSourceFlags]],
     schema: Schema,
     undeclared: Literal["refuse", "drop", "keep"],
     reading: flags.ReadingFlags,

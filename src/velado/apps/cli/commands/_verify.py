@@ -12,7 +12,7 @@ import typer
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import command, option
-from velado.apps.cli.engine_flags import SourceFlags, in_memory, is_lake
+from velado.apps.cli.engine_flags import RowSourceFlags, in_memory, is_lake
 from velado.apps.cli.error_display import failure_of
 from velado.errors import GuaranteeNotMet, TableError
 from velado.text import told
@@ -35,7 +35,7 @@ def verify(
     promises: flags.PromiseFlags,
     undeclared: flags.Undeclared = "refuse",
     encoding: flags.Encoding = None,
-    engine: SourceFlags,
+    engine: RowSourceFlags,
 ) -> None:
     """Check a published file.
 
@@ -78,7 +78,7 @@ def _where_it_lies(
     promised: Sequence[Guarantee],
     undeclared: Literal["refuse", "drop", "keep"],
     encoding: str | None,
-    engine: SourceFlags,
+    engine: RowSourceFlags,
 ) -> Verification:
     from velado.release.sources.source_verify import published_digest, verify_source
 
