@@ -235,8 +235,7 @@ def _linking(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
         else pl.col(name)
         for name in core
     )
-    # The same rows in another order show how often values agree by chance.
-    chance = same.sample(fraction=1.0, shuffle=True, seed=1)
+    chance: pl.DataFrame | None = None
     out = []
     for name in table.frame.columns:
         if name in kept or columns[name].group or header_of_others(name):
@@ -247,7 +246,11 @@ def _linking(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
         values = series.drop_nulls().n_unique()
         if len(core) == 1 and values < 3 * same[core[0]].n_unique():
             continue  # a recoding of the one column, which the side doors see
-        if _agrees(series, same) >= 0.9 and _agrees(series, chance) <= 0.5:
+        if _agrees(series, same) < 0.9:
+            continue
+        if chance is None:  # the same rows in another order show how often values agree by chance
+            chance = same.sample(fraction=1.0, shuffle=True, seed=1)
+        if _agrees(series, chance) <= 0.5:
             out.append((-values, name))
     return tuple(name for _, name in sorted(out))
 
