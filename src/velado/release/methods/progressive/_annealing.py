@@ -117,7 +117,7 @@ class Schedule:
         sweep = _SWEEPS * rows * (0.7 + 0.006 * min(least, 40) * columns)
         rebuild = 6 + 0.0125 * least * least * columns
         rebuilds = _REBUILDS * min(1.0, 10 / least) * rows / least
-        allowed = effort * 1e6 * (1.9 + 2.6e-5 * min(rows, 20_000) + 0.3e-5 * max(rows - 20_000, 0))
+        allowed = effort * 1e6 * (2.2 + 2.6e-5 * min(rows, 20_000) + 0.3e-5 * max(rows - 20_000, 0))
         seeds = 6 if rows <= 500 else 1
         rounds = int(allowed / (sweep + rebuild * rebuilds + 50) / seeds)
         most = int((20 + rows) * max(effort, 1.0))
