@@ -66,7 +66,7 @@ def searched_tuples(
     >>> covers = RowCovers.of(encoded(age=[20, 21, 30, 31]))
     >>> rows, given = np.array([2, 2, 2, 2]), np.array([0, 1, 0, 1], dtype=np.int32)
     >>> searched_tuples(covers, rows, given, 4, 1.0, 0, lambda *told: None).tolist()
-    [0, 0, 1, 1]
+    [1, 1, 0, 0]
     """
     world = world_of(covers, np.array([2 * seed + 1], dtype=np.int64))
     count = int(labels.max(initial=-1)) + 1
