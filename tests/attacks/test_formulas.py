@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from velado.data.formulas import bare_names, escape_formulas, escaped_names
-from velado.data.staging import count_formulas, csv_bytes
+from velado.data.staging import count_formulas
+from velado.data.table_bytes import csv_bytes
 from velado.errors import OutputError
 
 SIGNS = "=+-@＝＋－＠﹦﹢﹣﹫−"

@@ -14,7 +14,7 @@ from velado.data.encode import encode
 from velado.data.io import read_table
 from velado.data.keys import Key, owner_key, state_folder
 from velado.data.schema import Column, Schema
-from velado.data.staging import csv_bytes
+from velado.data.table_bytes import csv_bytes
 from velado.errors import ParameterError, SchemaError, VeladoError
 from velado.randomness import KeyedDraws, seeded
 from velado.release.anonymize import anonymize

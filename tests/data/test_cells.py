@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from velado.data.cells import CELLS, SUFFIX, CellStore
-from velado.data.staging import parquet_bytes
+from velado.data.table_bytes import parquet_bytes
 from velado.errors import OutputError
 
 COLUMNS = {"cell": pl.String, "again": pl.Boolean, "value": pl.Float64}

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from velado.data.keys import Key
-from velado.data.staging import csv_bytes
 from velado.data.table import Table
+from velado.data.table_bytes import csv_bytes
 from velado.errors import (
     GuaranteeNotMet,
     IdentifierOpen,

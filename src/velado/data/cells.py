@@ -19,7 +19,8 @@ from pathlib import Path
 
 import polars as pl
 
-from velado.data.staging import locked, parquet_bytes, reason_of, write_file
+from velado.data.staging import locked, reason_of, write_file
+from velado.data.table_bytes import parquet_bytes
 from velado.errors import OutputError
 from velado.text import say, say_n
 

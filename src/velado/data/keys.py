@@ -16,7 +16,8 @@ from typing import Protocol
 
 import polars as pl
 
-from velado.data.staging import csv_pieces, reason_of, write_file
+from velado.data.staging import reason_of, write_file
+from velado.data.table_bytes import csv_pieces
 from velado.errors import OutputError, ParameterError
 from velado.randomness import KeyedDraws, secure
 from velado.text import say

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import hashlib
-import io
 import json
 import os
 import re
@@ -22,12 +21,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-import polars as pl
-
 from velado.data.formulas import Formulas as Formulas
 from velado.data.formulas import count_formulas as count_formulas
-from velado.data.formulas import escape_formulas, refuse_formulas
-from velado.data.partition import Int64Array
 from velado.errors import OutputError
 from velado.text import say
 
@@ -324,52 +319,6 @@ FLAT_FILES = frozenset(
     | {"report.html", "report.md", "report.json", "recipe.toml", "schema.toml"}
 )
 """What a release without sub-folders may hold beside the tables its manifest lists."""
-
-
-_PIECE = 1 << 17
-"""Rows written at a time: a large table in another order is never held a second time."""
-
-
-def csv_pieces(frame: pl.DataFrame, separator: str = ",", order: Int64Array | None = None) -> Iterator[bytes]:
-    """The frame as UTF-8 CSV piece by piece, its rows in *order* where one is given.
-
-    >>> list(csv_pieces(pl.DataFrame({"age": [31, 35]})))
-    [b'age\\n31\\n35\\n']
-    """
-    for begin in range(0, max(frame.height, 1), _PIECE):
-        part = frame[begin : begin + _PIECE] if order is None else frame[order[begin : begin + _PIECE]]
-        buffer = io.BytesIO()
-        part.write_csv(buffer, separator=separator, include_header=not begin)
-        yield buffer.getvalue()
-
-
-def csv_bytes(
-    frame: pl.DataFrame, separator: str = ",", formulas: Formulas = "keep", order: Int64Array | None = None
-) -> bytes:
-    """The frame as UTF-8 CSV in *order*. Headers and text cells like formulas are kept, escaped with `'`, or refused.
-
-    >>> csv_bytes(pl.DataFrame({"note": ["=1+1"]}), formulas="escape")
-    b"note\\n'=1+1\\n"
-    """
-    if formulas == "refuse":
-        refuse_formulas(frame)
-    elif formulas == "escape":
-        frame = escape_formulas(frame)
-    buffer = io.BytesIO()
-    for piece in csv_pieces(frame, separator, order):
-        buffer.write(piece)
-    return buffer.getvalue()
-
-
-def parquet_bytes(frame: pl.DataFrame) -> bytes:
-    """The frame as Parquet.
-
-    >>> parquet_bytes(pl.DataFrame({"age": [31]}))[:4]
-    b'PAR1'
-    """
-    buffer = io.BytesIO()
-    frame.write_parquet(buffer)
-    return buffer.getvalue()
 
 
 def file_digest(path: Path) -> str:

@@ -17,8 +17,9 @@ from velado.data.encode import EncodedTable
 from velado.data.frames import CameAs, FrameKind, to_native
 from velado.data.keys import content_of, owner_key
 from velado.data.partition import BoolArray
-from velado.data.staging import Formulas, csv_bytes
+from velado.data.staging import Formulas
 from velado.data.table import Table
+from velado.data.table_bytes import csv_bytes
 from velado.errors import GuaranteeNotMet, SuppressionLimitExceeded
 from velado.release.gate import Signed, broken_when_linked, rows_linked
 from velado.release.goal import Checked, Goal, Promise, check_published

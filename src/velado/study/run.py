@@ -22,17 +22,9 @@ from velado.data.keys import OWNER_FILE, Key, owner_key
 from velado.data.partition import Partition
 from velado.data.release_folder import PublishedFolder
 from velado.data.schema import Schema
-from velado.data.staging import (
-    PRIVATE,
-    PRIVATE_FILES,
-    PUBLIC,
-    Formulas,
-    count_formulas,
-    csv_bytes,
-    parquet_bytes,
-    write_folder,
-)
+from velado.data.staging import PRIVATE, PRIVATE_FILES, PUBLIC, Formulas, count_formulas, write_folder
 from velado.data.table import Table, Undeclared
+from velado.data.table_bytes import csv_bytes, parquet_bytes
 from velado.errors import ParameterError, VeladoError
 from velado.measures.measured import Scores, measure
 from velado.release import DEFAULT_METHOD

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from velado.data.staging import csv_bytes, parquet_bytes, write_file
+from velado.data.staging import write_file
+from velado.data.table_bytes import csv_bytes, parquet_bytes
 from velado.learning.flower._local_rows import Locally
 from velado.learning.flower._terms import FederationTerms
 from velado.learning.flower.federation import Federation

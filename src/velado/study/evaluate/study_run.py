@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Annotated
 
 from velado.data.cells import CellStore
-from velado.data.staging import parquet_bytes
+from velado.data.table_bytes import parquet_bytes
 from velado.release.goal import Progress, silent
 from velado.settings import Setting, checked_argument
 from velado.study.evaluate._study_grid import GridJob, cells_of, estimate, in_turn, plan

@@ -82,7 +82,8 @@ def groups(
         import polars as pl
 
         from velado.data.io import read_schema, read_table
-        from velado.data.staging import csv_bytes, write_file
+        from velado.data.staging import write_file
+        from velado.data.table_bytes import csv_bytes
         from velado.query.groups import suggest_groups
         from velado.query.store import has_ledger
 

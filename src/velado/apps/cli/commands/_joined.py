@@ -93,7 +93,8 @@ def joined(
     with show.waiting() as progress:
         from velado.data.io import read_schema
         from velado.data.keys import OWNER_FILE, owner_key
-        from velado.data.staging import PRIVATE, PUBLIC, csv_bytes, write_folder
+        from velado.data.staging import PRIVATE, PUBLIC, write_folder
+        from velado.data.table_bytes import csv_bytes
         from velado.release.guarantees import LDiversity
         from velado.release.joined import anonymize_joined
         from velado.release.methods import method_named

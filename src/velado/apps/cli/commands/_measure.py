@@ -171,7 +171,7 @@ def _row_risks(published: PublishedTable) -> bytes:
     import polars as pl
 
     from velado.data.partition import Partition
-    from velado.data.staging import csv_bytes
+    from velado.data.table_bytes import csv_bytes
     from velado.measures.risk.household_risk import household_risk, row_risks
     from velado.measures.risk.reidentification import risk_among_people
 

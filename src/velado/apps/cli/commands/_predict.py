@@ -30,7 +30,8 @@ def predict(
 
     from velado.apps.cli.regression_rows import number_columns, read_rows
     from velado.data.io import read_schema
-    from velado.data.staging import csv_bytes, write_file
+    from velado.data.staging import write_file
+    from velado.data.table_bytes import csv_bytes
     from velado.learning.regression.fit import Fit
     from velado.learning.regression.job import INTERCEPT
 

@@ -92,7 +92,8 @@ def pseudonymize(
     key = read_key(key_file)
     names = flags.names_in(columns)
     from velado.data.io import read_schema
-    from velado.data.staging import csv_bytes, parquet_bytes, write_file
+    from velado.data.staging import write_file
+    from velado.data.table_bytes import csv_bytes, parquet_bytes
     from velado.release.pseudonyms import pseudonymize as replace_identifiers
 
     table = reading.table(file, None if schema is None else read_schema(schema), undeclared)

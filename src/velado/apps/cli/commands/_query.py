@@ -423,7 +423,8 @@ def _without_password(where: str) -> str:
 
 
 def _write(path: Path, answer: Answer) -> None:
-    from velado.data.staging import csv_bytes, parquet_bytes, write_file
+    from velado.data.staging import write_file
+    from velado.data.table_bytes import csv_bytes, parquet_bytes
 
     ending = path.suffix.lower()
     if ending == ".json":

@@ -92,7 +92,8 @@ def transform(
     with show.waiting() as progress:
         from velado.data.formulas import count_formulas
         from velado.data.io import read_schema
-        from velado.data.staging import csv_bytes, parquet_bytes, write_file
+        from velado.data.staging import write_file
+        from velado.data.table_bytes import csv_bytes, parquet_bytes
         from velado.measures.measured import measure
         from velado.release.goal import within
         from velado.release.transform import transform as transformed
