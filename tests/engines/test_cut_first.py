@@ -152,6 +152,7 @@ def few(seed: int) -> Case:
     return replace(case, frame=frame, k=5, guarantees=promises, per="person" if seed % 3 == 0 else "row")
 
 
+@pytest.mark.slow
 def test_people_and_values_end_cuts_by_histograms_as_in_memory(tmp_path: Path) -> None:
     cases = [few(seed) for seed in range(9)]
     assert compare(cases, tmp_path, (20,)) >= 6
