@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import polars as pl
 import pytest
 
 import velado
+from velado.apps.cli.commands import _compare
 from velado.data.encode import encode
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import ParameterError
+from velado.measures.measure_registry import all_measures
 from velado.measures.measured import measure
 from velado.randomness import seeded
 from velado.release.goal import Goal, silent
@@ -23,10 +26,11 @@ from velado.release.methods._row_covers import RowCovers
 from velado.release.methods.mdav import MDAV, mdav_labels, standardized
 from velado.release.methods.progressive._objective_kernel import fill_groups, total_of
 from velado.release.methods.progressive._starts import starts_for
-from velado.release.methods.progressive.objective_search import ingredients
+from velado.release.methods.progressive.objective_search import ObjectiveSetting, ingredients
 from velado.release.methods.progressive.objectives._shown_groups import ShownGroups
 from velado.release.methods.progressive.objectives.faithful_margins import table_errors
 from velado.release.methods.progressive.objectives.mixture import OBJECTIVES, ObjectiveMixture, cost_after
+from velado.study.compare import Compared
 
 from .test_lowest_loss import SHAPES, random_table
 
@@ -96,6 +100,23 @@ def test_the_groups_add_up_to_the_value_that_is_measured(shape):
     assert np.floor(total("discernibility") / rows + 1e-9) == pytest.approx(value["discernibility"] * rows**2)
     # The sum over groups bounds the error of the one-way tables from above.
     assert total("marginals") / rows >= table_errors(shown).one_way - 1e-9
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_objective_is_charged_measured_compared_and_named_in_every_help(name):
+    data = random_table(SHAPES[0], 5)
+    rows = data.rows
+    world = ingredients(data, RowCovers.of(data), ObjectiveMixture.of(name), 2, 1)
+    labels = grouping(rows, np.random.default_rng(3))
+    count = int(labels.max()) + 1
+    assert fill_groups(world, labels, count, count).cost.sum() > 0.0, "cost_after has no line for it"
+    assert ObjectiveMixture.of(name).dropped(rows, world.mix, 1.0) > 0.0, "a row left out would cost nothing"
+    assert name in {measure.name for measure in all_measures()}
+    assert ("loss" if name == "ncp" else name) in Compared.__dataclass_fields__
+    setting = get_args(ObjectiveSetting)[1]
+    assert name in setting.help and name in str(setting.takes)
+    if name != "ncp":
+        assert name in Path(_compare.__file__).read_text("utf-8")
 
 
 @pytest.mark.parametrize("shape", SHAPES)
