@@ -225,6 +225,19 @@ def test_adult_loses_no_more_than_is_known_to_suffice(data_folder):
     assert 0.058 <= lower_bound(data, 10, 100_000_000) <= reached
 
 
+def test_clusters_of_more_than_k_rows_are_found_whole():
+    """Groups of k rows leave rests that no other cluster wants: they must all find the way back to one group."""
+    draw = np.random.default_rng(4)
+    centres = draw.uniform(0, 100, (12, 4))
+    planted = np.repeat(np.arange(12), 8)
+    places = np.round(centres[planted] + draw.normal(0, 0.4, (96, 4)), 2)
+    order = draw.permutation(96)
+    data = encoded(**{f"x{at}": places[order, at].tolist() for at in range(4)})
+    recoded = run(data, 5)
+    assert recoded.partition is not None
+    assert loss_of(data, recoded.partition.labels) <= loss_of(data, planted[order]) + 1e-12
+
+
 def test_rows_without_near_ones_do_not_stay_together_for_want_of_others():
     """Any start puts what is far from everything into groups of its own; only to give these up comes below .1196."""
     data = encode(read_table(hospital_csv(), schema_from(hospital_schema())))

@@ -122,19 +122,25 @@ def _dissolve_some(
     Rows that are far from all others are put together by any start, since nobody else takes them in. To rebuild a group
     with its nearest does not part them: the groups near one of them are not near the others.
     """
+    measure, points = world.measure, world.points
+    columns = points.shape[1]
     most = 2 * plan.least
-    targets = np.empty(most, dtype=np.int64)
+    # What the groups that rows were promised to would be: several rows may go to the same.
+    target = np.empty(most, dtype=np.int64)
+    low, high = np.empty((most, columns)), np.empty((most, columns))
+    size, price = np.empty(most, dtype=np.int64), np.empty(most)
+    goes_to = np.empty(most, dtype=np.int64)
     for _ in range(plan.rebuilds):
         dear = _dear(state, costly, random)
         if dear < 0 or state.price[dear] <= 0.0 or state.size[dear] > most:
             continue
         slack = state.size[dear] * state.price[dear] - 1e-9 + exponential(random, plan.heat)
-        found = 0
+        moved = 0
+        targets = 0
         row = state.head[dear]
         while row >= 0:
-            best = slack
-            target = -1
             record = world.record[row]
+            best, chosen, place, wider = slack, -1, -1, 0.0
             for j in range(-1, world.near.shape[1]):
                 other = record if j < 0 else world.near[record, j]
                 if other < 0:
@@ -142,32 +148,47 @@ def _dissolve_some(
                 start, end = world.row_at[other], world.row_at[other + 1]
                 at = start if end - start == 1 else start + int(next_random(random) * (end - start))
                 g = state.label[world.rows_of[at]]
-                if g < 0 or g == dear or state.block[g] != block:
+                if g < 0 or g in (dear, chosen) or state.block[g] != block:
                     continue
-                taken = False
-                for i in range(found):
-                    if targets[i] == g:
-                        taken = True
-                if taken:
-                    continue
-                limit = (best + state.size[g] * state.price[g]) / (state.size[g] + 1)
-                joint = joint_cost(world.measure, state.low, state.high, g, world.points, record, limit)
+                t = -1
+                for i in range(targets):
+                    if target[i] == g:
+                        t = i
+                rows = size[t] if t >= 0 else state.size[g]
+                before = rows * (price[t] if t >= 0 else state.price[g])
+                limit = (best + before) / (rows + 1)
+                if t >= 0:
+                    joint = joint_cost(measure, low, high, t, points, record, limit)
+                else:
+                    joint = joint_cost(measure, state.low, state.high, g, points, record, limit)
                 if joint < limit:
-                    best = (state.size[g] + 1) * joint - state.size[g] * state.price[g]
-                    target = g
-            if target < 0:
+                    best, chosen, place, wider = (rows + 1) * joint - before, g, t, joint
+            if chosen < 0:
                 break
+            if place < 0:
+                place = targets
+                targets += 1
+                target[place], size[place] = chosen, state.size[chosen]
+                for c in range(columns):
+                    low[place, c] = state.low[chosen, c]
+                    high[place, c] = state.high[chosen, c]
+            for c in range(columns):
+                low[place, c] = min(low[place, c], points[record, c])
+                high[place, c] = max(high[place, c], points[record, c])
+            size[place] += 1
+            price[place] = wider
             slack -= best
-            targets[found] = target
-            found += 1
+            goes_to[moved] = chosen
+            moved += 1
             row = state.after[row]
         if row >= 0:
             continue
-        for i in range(found):
+        for i in range(moved):
             row = state.head[dear]
             unlink(state, dear, row)
-            link(state, targets[i], row)
-            measure_group(world, state, targets[i])
+            link(state, goes_to[i], row)
+        for t in range(targets):
+            measure_group(world, state, target[t])
         state.block[dear] = -1
         state.size[dear] = 0
         state.price[dear] = 0.0
