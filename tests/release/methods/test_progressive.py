@@ -225,6 +225,15 @@ def test_adult_loses_no_more_than_is_known_to_suffice(data_folder):
     assert 0.058 <= lower_bound(data, 10, 100_000_000) <= reached
 
 
+def test_the_losses_in_the_notes_are_shares_where_columns_have_weights():
+    data = encoded(age=[20, 21, 30, 40, 50, 90], sum=[1, 9, 5, 3, 7, 2]).weighted({"age": 5.0, "sum": 0.5})
+    recoded = run(data, 2)
+    assert recoded.partition is not None
+    # `loss_of` sums losses that carry their weights, over 2 columns.
+    share = loss_of(data, recoded.partition.labels) * 2 / 5.5
+    assert recoded.notes["searched_loss"] == pytest.approx(share) and share < 1
+
+
 def test_clusters_of_more_than_k_rows_are_found_whole():
     """Groups of k rows leave rests that no other cluster wants: they must all find the way back to one group."""
     draw = np.random.default_rng(4)

@@ -178,17 +178,17 @@ class Progressive:
         begun = self.start(data, rows, goal, seed, within(progress, 0.0, 0.3))
         stopped = Stopped()
         labels = self.searched(data, rows, goal, begun, seed, within(progress, 0.3, 0.95), stopped)
-        cells = max(data.rows * len(data.columns), 1)
+        # Columns that count more than others do so here: what is published is told for each column alike.
+        weighted, cells = _weighed(data)
+        before, after = (_WEIGHTED_START, _WEIGHTED_SEARCHED) if weighted else (_START, _SEARCHED)
         notes: dict[str, object] = {
             NoteName("start", say("start of the search")): begun.name,
-            NoteName("start_loss", say("loss of the start"), share=True): begun.cost / cells,
+            before: begun.cost / cells,
         }
         if goal.reads_sensitive:
             notes[_SEARCH] = _IN_VIEW
         else:
-            notes[NoteName("searched_loss", say("loss after the search"), share=True)] = (
-                grouping_cost(rows, labels) / cells
-            )
+            notes[after] = grouping_cost(rows, labels) / cells
         groups = Partition.of(labels)
         made = published(data, groups, goal, self.recoder, within(progress, 0.95, 0.96), notes)
         progress(1.0, "done")
@@ -204,10 +204,10 @@ class Progressive:
             )
         lines = any(column.is_numeric for column in data.columns)
         begun = whole_tuples_start(data, goal, self._work(data, lines), within(progress, 0.0, 0.5))
-        cells = max(data.total * len(data.columns), 1)
+        weighted, cells = _weighed(data)
         notes: dict[str, object] = {
             NoteName("start", say("start of the search")): begun.name,
-            NoteName("start_loss", say("loss of the start"), share=True): begun.cost / cells,
+            (_WEIGHTED_START if weighted else _START): begun.cost / cells,
         }
         groups = Partition.of(begun.labels)
         # A tuple that is a group by itself costs nothing: nothing it could do would pay.
@@ -345,6 +345,18 @@ class Progressive:
         return labels
 
 
+def _weighed(data: EncodedTable) -> tuple[bool, float]:
+    """Whether columns have weights of their own, and what all cells together can cost."""
+    weights = [column.weight for column in data.columns]
+    return any(weight != 1.0 for weight in weights), max(data.total * float(sum(weights)), 1e-12)
+
+
+_START = NoteName("start_loss", say("loss of the start"), share=True)
+_SEARCHED = NoteName("searched_loss", say("loss after the search"), share=True)
+_WEIGHTED_START = NoteName("start_loss", say("loss of the start, each column by its weight"), share=True)
+_WEIGHTED_SEARCHED = NoteName(
+    "searched_loss", say("loss after the search, each column by its weight"), share=True
+)
 _LARGE_K = 20
 _DISTINCT = 0.9
 _SMALL = 20_000
