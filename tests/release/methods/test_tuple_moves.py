@@ -90,7 +90,8 @@ def test_progressive_on_counted_rows_comes_near_its_search_on_rows() -> None:
     reached = cost(tuples, counted.partition.labels) / (tuples.total * len(tuples.columns))
     whole = method.anonymize(rows, goal, seeded(0, method.name), silent)
     assert reached < float(str(counted.notes["start_loss"]))
-    assert reached <= 1.25 * float(str(whole.notes["searched_loss"]))
+    # Rows of one tuple cannot be parted here, which the search on rows does.
+    assert reached <= 1.35 * float(str(whole.notes["searched_loss"]))
 
 
 def test_the_same_seed_gives_the_same_groups_and_fast_does_not_search() -> None:
