@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from tests.engines.same_table import KEY
 
+from velado.data.io import read_table
 from velado.data.schema import Schema
 from velado.engines.duckdb_source import DuckDBSource, lake_files, of_arrow, open_files
 from velado.engines.remote_files import of_parquet
@@ -184,3 +185,32 @@ def test_a_pattern_leaves_out_what_a_folder_leaves_out(tmp_path: Path) -> None:
     assert lake_files(f"{lake}/_temporary/*.parquet") == [lake / "_temporary/c.parquet"]
     with pytest.raises(TableError, match="No file matches"):
         lake_files(f"{lake}/*/*half.parquet")
+
+
+def test_lengths_of_time_are_refused_as_in_memory(tmp_path: Path) -> None:
+    spans = pl.Series("stay", [1, 2]).cast(pl.Duration("ms"))
+    put(rows(2).with_columns(spans), tmp_path / "a.parquet")
+    schema = Schema.from_dict({"columns": {"age": TWO_FOLDERS["age"], "stay": {"role": "quasi"}}})
+    with pytest.raises(TableError) as in_memory:
+        read_table(tmp_path / "a.parquet", schema)
+    with pytest.raises(TableError) as engine:
+        publish_files(tmp_path / "a.parquet", schema, "mondrian", k=2, out=tmp_path / "out", key=KEY)
+    assert "'stay' holds values of type duration" in str(engine.value)
+    assert str(engine.value) == str(in_memory.value)
+
+
+@pytest.mark.parametrize("kind", [pl.Float32, pl.Float64])
+def test_there_is_one_zero(kind: type[pl.DataType], tmp_path: Path) -> None:
+    weights = pl.Series("weight", [-0.0, 0.0, 1.5, None, float("nan")] * 20).cast(kind)
+    put(rows(100).with_columns(weights), tmp_path / "a.parquet")
+    source = opened(tmp_path / "a.parquet", tmp_path)
+    assert source.types.field("weight").type == ("float" if kind is pl.Float32 else "double")
+    found = {
+        str(cell): count for cell, count in zip(*source.domain("weight").to_pydict().values(), strict=True)
+    }
+    assert found == {"0.0": 40, "1.5": 20, "None": 20, "nan": 20}
+    schema = Schema.from_dict(
+        {"columns": {"age": TWO_FOLDERS["age"], "weight": {"role": "quasi", "kind": "categorical"}}}
+    )
+    done = publish_files(tmp_path / "a.parquet", schema, "mondrian", k=2, out=tmp_path / "out", key=KEY)
+    assert done.release.plan.rows == 100

@@ -36,7 +36,7 @@ class Scan:
 
     *placed* is the same with `filename` and `file_row_number` behind them, where the format can tell a row's place. *places*
     are the files as they are read: in UTF-8, and named without anything that would be taken for a pattern. The last *told*
-    columns are those that folders tell.
+    columns are those that folders tell. *spans* are columns of lengths of time.
 
     >>> Scan("read_csv('stays.csv')", ("home",)).names
     ('home',)
@@ -48,6 +48,18 @@ class Scan:
     placed: str = ""
     places: tuple[Path, ...] = ()
     told: int = 0
+    spans: tuple[pa.Field, ...] = ()
+
+    def typed(self, types: pa.Schema) -> pa.Schema:
+        """*types* as the files mean them: lengths of time are plain whole numbers to an engine.
+
+        >>> stay = pa.field("stay", pa.duration("s"))
+        >>> Scan("", ("stay",), spans=(stay,)).typed(pa.schema([("stay", pa.int64())])).types
+        [DurationType(duration[s])]
+        """
+        for field in self.spans:
+            types = types.set(types.get_field_index(field.name), field)
+        return types
 
 
 def scan(path: Path, schema: Schema, folder: Path) -> Scan:
@@ -168,7 +180,8 @@ def _parquet(paths: Sequence[Path], folder: Path, told: _Folders) -> Scan:
     if "file_row_number" not in {name.lower() for name in names}:
         placed = _selected(reads, first.names, told, places, placed=True)
     relation = _selected(reads, first.names, told, places)
-    return Scan(relation, names, placed=placed, places=tuple(places), told=len(told.names))
+    spans = tuple(pa.field(f.name, f.type) for f in first if pa.types.is_duration(f.type))
+    return Scan(relation, names, placed=placed, places=tuple(places), told=len(told.names), spans=spans)
 
 
 def _selected(

@@ -168,7 +168,9 @@ class DuckDBSource:
             chosen = f" WHERE hash({place}) < {int(_WHOLE_HASH * (most / self.rows))}::UBIGINT"
         cells = ", ".join(self._cells)
         found = self._arrow(f"SELECT {cells} FROM {{rows}}{chosen}", placed=bool(chosen) and whole is None)
-        return found.rename_columns(self.types.names)
+        found = found.rename_columns(self.types.names)
+        spans = any(pa.types.is_duration(type_) for type_ in self.types.types)
+        return found.cast(self.types) if spans else found
 
     def frame(self) -> pl.DataFrame:
         """All rows, for who has room for them."""
@@ -445,7 +447,8 @@ def open_files(
         placed=found.placed,
     )
     try:
-        return counted_source(source, found.names)
+        counted = counted_source(source, found.names)
+        return replace(counted, types=found.typed(counted.types))
     except BaseException:
         connection.close()
         raise
@@ -475,5 +478,18 @@ def counted_source(source: D, names: Sequence[str]) -> D:
     """
     shown = source._arrow("SELECT * FROM {rows} LIMIT 0").schema
     ((rows,),) = source._ask("SELECT count(*) FROM {rows}").fetchall()
+    # To DuckDB -0.0 and 0.0 are equal, but their texts are not: there is one zero.
+    zeros = [
+        f"CASE WHEN f{at} = 0 THEN abs(f{at}) ELSE f{at} END AS f{at}"
+        for at, field in enumerate(shown)
+        if pa.types.is_floating(field.type)
+    ]
+    if zeros:
+        one_zero = f"(SELECT * REPLACE ({', '.join(zeros)}) FROM {{}}) AS file"
+        source = replace(
+            source,
+            relation=one_zero.format(source.relation),
+            placed=one_zero.format(source.placed) if source.placed else "",
+        )
     types = pa.schema([pa.field(name, field.type) for name, field in zip(names, shown, strict=True)])
     return replace(source, types=types, rows=int(rows))

@@ -164,7 +164,9 @@ def open_spark_files(
     return SparkFiles(
         name=rows.name,
         cells=rows.cells,
-        types=pa.schema([f.with_name(own) for f, own in zip(rows.types, found.names, strict=True)]),
+        types=found.typed(
+            pa.schema([f.with_name(own) for f, own in zip(rows.types, found.names, strict=True)])
+        ),
         rows=rows.rows,
         files=tuple(paths),
         stamps=stamps,
