@@ -94,8 +94,13 @@ def scan_files(paths: Sequence[Path], schema: Schema, folder: Path, root: Path |
     if not endings <= set(CSV):
         odd = next((path for path in paths if path.suffix.lower() not in (*PARQUET, *CSV)), None)
         if odd is None:
+            one, other = (next(p for p in paths if p.suffix.lower() in ends) for ends in (CSV, PARQUET))
             raise TableError(
-                "CSV and Parquet files lie side by side.",
+                say(
+                    "CSV and Parquet files lie side by side, as '{path}' and '{other}'.",
+                    path=one.name,
+                    other=other.name,
+                ),
                 "They would have to be one table, and their cells are of different types.",
                 "Give one kind of file, e.g. 'lake/*.parquet'.",
             )
@@ -169,7 +174,8 @@ def _parquet(paths: Sequence[Path], folder: Path, told: _Folders) -> Scan:
             first = own
         elif {f.name: f.type for f in own} != {f.name: f.type for f in first}:
             refuse_alike([*first.names, *(name for name in own.names if name not in first.names)])
-            raise _mixed(path, paths[0], own.names, first.names, first)
+            odd = [f.name for f in own if f.name in first.names and f.type != first.field(f.name).type]
+            raise _mixed(path, paths[0], own.names, first.names, odd)
     assert first is not None
     told.beside(first.names)
     names = (*first.names, *told.names)
@@ -294,7 +300,7 @@ def _mixed(
     other: Path,
     names: Sequence[str],
     expected: Sequence[str],
-    types: pa.Schema | None = None,
+    odd: Sequence[str] = (),
 ) -> TableError:
     absent = [name for name in expected if name not in names]
     more = [name for name in names if name not in expected]
@@ -307,9 +313,12 @@ def _mixed(
             column=more[0],
             other=other.name,
         )
-    elif types is not None:
+    elif odd:
         what = say(
-            "A column of '{path}' has another type than in '{other}'.", path=path.name, other=other.name
+            "Column '{column}' of '{path}' has another type than in '{other}'.",
+            column=odd[0],
+            path=path.name,
+            other=other.name,
         )
     else:
         what = say(
