@@ -183,8 +183,9 @@ def test_a_pattern_leaves_out_what_a_folder_leaves_out(tmp_path: Path) -> None:
     assert lake_files(lake) == lake_files(f"{lake}/**/*.parquet") == kept
     assert lake_files(f"{lake}/_temp*/*.parquet") == [lake / "_temporary/c.parquet"]
     assert lake_files(f"{lake}/_temporary/*.parquet") == [lake / "_temporary/c.parquet"]
-    with pytest.raises(TableError, match="No file matches"):
-        lake_files(f"{lake}/*/*half.parquet")
+    for none in (f"{lake}/*/*half.parquet", f"{lake}/no/such.csv", ""):
+        with pytest.raises(TableError, match="No file matches"):
+            lake_files(none)
 
 
 def test_lengths_of_time_are_refused_as_in_memory(tmp_path: Path) -> None:

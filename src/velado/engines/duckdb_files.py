@@ -235,7 +235,7 @@ def refuse_alike(names: Sequence[str]) -> None:
 
     >>> refuse_alike(["code", "CODE"])
     Traceback (most recent call last):
-    velado.errors.TableError: The columns 'code' and 'CODE' have the same name but for capital letters. DuckDB would take one for the other. Rename one of them; a single file can also be read with --engine memory.
+    velado.errors.TableError: The columns 'code' and 'CODE' have the same name but for capital letters. An engine may take one for the other. Rename one of them; a single file can also be read with --engine memory.
     """
     seen: dict[str, str] = {}
     for name in names:
@@ -252,7 +252,7 @@ def refuse_alike(names: Sequence[str]) -> None:
                     column=seen[name.lower()],
                     other=name,
                 ),
-                "DuckDB would take one for the other.",
+                "An engine may take one for the other.",
                 "Rename one of them; a single file can also be read with --engine memory.",
             )
         seen[name.lower()] = name

@@ -72,7 +72,7 @@ def lake_files(place: str | Path) -> list[Path]:
     else:
         rest = Path(text).parts[len(root.parts) :]
         # A link that leads nowhere is a part that cannot be read, and is refused by whoever reads it.
-        below = [root / name for name in glob.glob(os.path.join(*rest), root_dir=root, recursive=True)]
+        below = [root / name for name in glob.glob(os.path.join("", *rest), root_dir=root, recursive=True)]
         found = [path for path in below if not path.is_dir() and not _is_hidden(path, root, rest)]
     if not found:
         raise TableError(
