@@ -41,6 +41,19 @@ def test_a_pattern_goes_to_duckdb_and_memory_gives_the_same_table(
     assert one.sort(one.columns).equals(two.sort(two.columns))
 
 
+def test_groups_made_with_sensitive_values_in_view_are_warned_of_as_in_memory(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("schema.toml").write_text(SCHEMA + "[columns.ill]\nrole = 'sensitive'\n")
+    for part in range(2):
+        frame = pl.read_parquet(f"lake/{part}.parquet")
+        frame.with_columns(ill=pl.Series(["flu", "cold"] * 100)).write_parquet(f"lake/{part}.parquet")
+    for at, (flags, warned) in enumerate(((["--l-diversity", "2"], True), ([], False))):
+        for engine in ("memory", "duckdb"):
+            assert anonymize(*flags, "--engine", engine, "-o", f"{engine}{at}") == 0
+            assert ("(minimality)" in capsys.readouterr().err) == warned
+
+
 def test_a_file_stays_in_memory_unless_duckdb_is_asked_for(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,7 +19,7 @@ from tests.engines.test_lake import nothing_published, release, schema, stays
 
 from velado.data.staging import file_digest, scratch_folder
 from velado.engines.postgres_source import connected
-from velado.errors import EngineError, TableError, VeladoError
+from velado.errors import EngineError, OutputError, ParameterError, TableError, VeladoError
 from velado.release.anonymize import anonymize
 from velado.study.engine_run import publish_files, publish_table
 
@@ -211,6 +211,44 @@ def test_a_lost_connection_is_one_error_and_no_table(step: int, postgres_url: st
         publish()
         assert other.execute(there).fetchone() == (True,)
         other.execute("DROP TABLE lost, lost_k")
+
+
+@pytest.mark.slow
+def test_a_table_is_never_published_onto_itself(postgres_url: str, tmp_path: Path) -> None:
+    sign = "&" if "?" in postgres_url else "?"
+    # Who would wait for the table to be free gives up, so that this test ends whatever happens.
+    impatient = f"{postgres_url}{sign}options=-c%20lock_timeout%3D3000"
+    with connected(postgres_url) as other:
+        other.execute("DROP TABLE IF EXISTS own, own_k, ward.own CASCADE; DROP SCHEMA IF EXISTS ward")
+        other.execute(
+            "CREATE TABLE own AS SELECT 18 + n % 70 AS age, (ARRAY['F','M'])[1 + n % 2] AS sex, "
+            "(ARRAY['flu','cold','asthma'])[1 + n % 3]::varchar AS ill FROM generate_series(1, 900) AS n; "
+            "CREATE VIEW own_view AS SELECT * FROM own; CREATE SCHEMA ward; CREATE TABLE ward.own (age int); "
+            "CREATE TABLE own_k (age int)"
+        )
+        other.commit()
+
+        def publish(table: str, to_table: str, **more: object) -> None:
+            given = {"k": 5, "out": tmp_path / "out", "key": KEY, "force": True, **more}
+            publish_table(impatient, table, MEANING, "mondrian", to_table=to_table, **given)
+
+        for table, to_table in (
+            ("own", "own"),
+            ("own", "public.own"),
+            ("public.own", "own"),
+            ("own_view", "own"),
+        ):
+            for to in (None, f"{impatient}&application_name=other"):
+                with pytest.raises(OutputError, match=f"'{to_table}' is the one that the rows are read from"):
+                    publish(table, to_table, to=to)
+        assert nothing_published(tmp_path)
+        with pytest.raises(ParameterError, match="longer than 63 bytes"):
+            publish("own", "é" * 32)
+        for to_table in ("own_k", "ward.own"):
+            publish("own", to_table)
+            assert other.execute(f"SELECT count(*) FROM {to_table}").fetchone() == (900,)
+            other.commit()
+        other.execute("DROP TABLE own, own_k, ward.own CASCADE; DROP SCHEMA ward")
 
 
 LEFT = """

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,6 +25,7 @@ from velado.text import say
 
 _HEAD = 1 << 20
 _GLOB = frozenset("*?[]{}")
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 Stamp = tuple[int, int, int]
 
@@ -33,7 +35,8 @@ class Scan:
     """A relation DuckDB can read, whose columns are f0, f1, ... in the file's order, and their true names.
 
     *placed* is the same with `filename` and `file_row_number` behind them, where the format can tell a row's place. *places*
-    are the files as they are read: in UTF-8, and named without anything that would be taken for a pattern.
+    are the files as they are read: in UTF-8, and named without anything that would be taken for a pattern. The last *told*
+    columns are those that folders tell. *spans* are columns of lengths of time.
 
     >>> Scan("read_csv('stays.csv')", ("home",)).names
     ('home',)
@@ -44,6 +47,19 @@ class Scan:
     separator: str = ","
     placed: str = ""
     places: tuple[Path, ...] = ()
+    told: int = 0
+    spans: tuple[pa.Field, ...] = ()
+
+    def typed(self, types: pa.Schema) -> pa.Schema:
+        """*types* as the files mean them: lengths of time are plain whole numbers to an engine.
+
+        >>> stay = pa.field("stay", pa.duration("s"))
+        >>> Scan("", ("stay",), spans=(stay,)).typed(pa.schema([("stay", pa.int64())])).types
+        [DurationType(duration[s])]
+        """
+        for field in self.spans:
+            types = types.set(types.get_field_index(field.name), field)
+        return types
 
 
 def scan(path: Path, schema: Schema, folder: Path) -> Scan:
@@ -56,10 +72,11 @@ def scan(path: Path, schema: Schema, folder: Path) -> Scan:
     return scan_files([path], schema, folder)
 
 
-def scan_files(paths: Sequence[Path], schema: Schema, folder: Path) -> Scan:
+def scan_files(paths: Sequence[Path], schema: Schema, folder: Path, root: Path | None = None) -> Scan:
     """How DuckDB reads all *paths* as one table; columns that a folder's name tells (`year=2024/`) come last, as text.
 
-    Every file must have the same columns, in any order for Parquet, with the same types.
+    Only folders below *root* tell columns; by default it is the deepest folder that holds all files. Every file must
+    have the same columns, in any order for Parquet, with the same types.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -73,12 +90,17 @@ def scan_files(paths: Sequence[Path], schema: Schema, folder: Path) -> Scan:
             raise TableError(*no_file(path.name))
     endings = {path.suffix.lower() for path in paths}
     if endings <= set(PARQUET):
-        return _parquet(paths, folder)
+        return _parquet(paths, folder, _folder_cells(paths, root))
     if not endings <= set(CSV):
         odd = next((path for path in paths if path.suffix.lower() not in (*PARQUET, *CSV)), None)
         if odd is None:
+            one, other = (next(p for p in paths if p.suffix.lower() in ends) for ends in (CSV, PARQUET))
             raise TableError(
-                "CSV and Parquet files lie side by side.",
+                say(
+                    "CSV and Parquet files lie side by side, as '{path}' and '{other}'.",
+                    path=one.name,
+                    other=other.name,
+                ),
                 "They would have to be one table, and their cells are of different types.",
                 "Give one kind of file, e.g. 'lake/*.parquet'.",
             )
@@ -87,31 +109,39 @@ def scan_files(paths: Sequence[Path], schema: Schema, folder: Path) -> Scan:
             "DuckDB is asked to scan those two.",
             "Rename it, or read it with velado.read_table and query the table.",
         )
-    return _csv(paths, schema, folder)
+    return _csv(paths, schema, folder, _folder_cells(paths, root))
 
 
-def _csv(paths: Sequence[Path], schema: Schema, folder: Path) -> Scan:
+def _csv(paths: Sequence[Path], schema: Schema, folder: Path, told: _Folders) -> Scan:
     utf8 = schema.encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig")
     first: tuple[list[str], str] | None = None
-    places = []
+    sources = []
     for number, path in enumerate(paths):
         source = path if utf8 else _recoded(path, schema.encoding, folder, number)
-        found = _header(path, source, schema)
+        found = _header(path, source, schema, told.names)
+        refuse_alike(found[0])
         if first is not None and found != first:
+            refuse_alike([*first[0], *(name for name in found[0] if name not in first[0])])
             raise _mixed(path, paths[0], found[0], first[0])
         first = found
-        places.append(_plain(source, folder, number))
+        sources.append(source)
     assert first is not None
     header, separator = first
-    columns = ", ".join(f"'f{number}': 'VARCHAR'" for number in range(len(header)))
-    relation = (
+    told.beside(header)
+    places = _plain(sources, folder)
+    cells = [f"f{number}" for number in range(len(header))]
+    columns = ", ".join(f"'{cell}': 'VARCHAR'" for cell in cells)
+    reads = (
         f"read_csv([{_listed(places)}], columns = {{{columns}}}, auto_detect = false, header = true, "
-        f"delim = '{quoted(separator)}', quote = '\"', escape = '\"', nullstr = '', strict_mode = true)"
+        f"delim = '{quoted(separator)}', quote = '\"', escape = '\"', nullstr = '', strict_mode = true, "
+        "hive_partitioning = false"
     )
-    return Scan(relation, tuple(header), separator, places=tuple(places))
+    names = (*header, *told.names)
+    relation = _selected(reads, cells, told, places)
+    return Scan(relation, names, separator, places=tuple(places), told=len(told.names))
 
 
-def _header(path: Path, source: Path, schema: Schema) -> tuple[list[str], str]:
+def _header(path: Path, source: Path, schema: Schema, told: Sequence[str]) -> tuple[list[str], str]:
     with source.open("rb") as file:
         head = file.read(_HEAD)
     if not head.strip():
@@ -124,11 +154,11 @@ def _header(path: Path, source: Path, schema: Schema) -> tuple[list[str], str]:
     whole = head if len(head) < _HEAD else head[: head.rfind(b"\n") + 1]
     data = as_utf8(whole, path.name, "utf-8").removeprefix(codecs.BOM_UTF8)
     header, separator = header_of(data, path.name, schema.separator)
-    check_header(header, path.name, tuple(schema.columns))
+    check_header(header, path.name, [name for name in schema.columns if name not in told])
     return header, separator
 
 
-def _parquet(paths: Sequence[Path], folder: Path) -> Scan:
+def _parquet(paths: Sequence[Path], folder: Path, told: _Folders) -> Scan:
     first: pa.Schema | None = None
     for path in paths:
         try:
@@ -139,45 +169,130 @@ def _parquet(paths: Sequence[Path], folder: Path) -> Scan:
                 "Its content does not have that format.",
                 "Check the file, or give it the ending of its true format.",
             ) from None
+        refuse_alike(own.names)
         if first is None:
             first = own
         elif {f.name: f.type for f in own} != {f.name: f.type for f in first}:
-            raise _mixed(path, paths[0], own.names, first.names, first)
+            refuse_alike([*first.names, *(name for name in own.names if name not in first.names)])
+            odd = [f.name for f in own if f.name in first.names and f.type != first.field(f.name).type]
+            raise _mixed(path, paths[0], own.names, first.names, odd)
     assert first is not None
-    names = [*first.names, *_folder_columns(paths, first.names)]
-    places = [_plain(path, folder, at) for at, path in enumerate(paths)]
-    options = "hive_partitioning = false"
-    if len(names) > len(first.names):
-        options = "hive_partitioning = true, hive_types_autocast = false"
-    if len(paths) > 1:
-        options += ", union_by_name = true"
-    columns = ", ".join(f"f{number}" for number in range(len(names)))
-    relation = f"read_parquet([{_listed(places)}], {options}) AS file({columns})"
+    told.beside(first.names)
+    names = (*first.names, *told.names)
+    places = _plain(paths, folder)
+    union = ", union_by_name = true" if len(paths) > 1 else ""
+    reads = f"read_parquet([{_listed(places)}], hive_partitioning = false{union}"
     placed = ""
-    if not {"filename", "file_row_number"} & set(names):
-        own, told = (
-            [f"f{number}" for number in numbers]
-            for numbers in (range(len(first.names)), range(len(first.names), len(names)))
-        )
-        options += ", file_row_number = true, filename = true"
-        placed = f"read_parquet([{_listed(places)}], {options}) AS file({', '.join([*own, 'file_row_number', 'filename', *told])})"
-    return Scan(relation, tuple(names), placed=placed, places=tuple(places))
+    if "file_row_number" not in {name.lower() for name in names}:
+        placed = _selected(reads, first.names, told, places, placed=True)
+    relation = _selected(reads, first.names, told, places)
+    spans = tuple(pa.field(f.name, f.type) for f in first if pa.types.is_duration(f.type))
+    return Scan(relation, names, placed=placed, places=tuple(places), told=len(told.names), spans=spans)
+
+
+def _selected(
+    reads: str, names: Sequence[str], told: _Folders, places: Sequence[Path], placed: bool = False
+) -> str:
+    """Every column by its name, as f0, f1, ...; *reads* is a call that still lacks its end."""
+    file = "filename"
+    while file in {name.lower() for name in names}:
+        file += "_"
+    if told.names or placed:
+        reads += ", filename = true" if file == "filename" else f", filename = '{file}'"
+    if placed:
+        reads += ", file_row_number = true"
+    more = [f"f{at}" for at in range(len(names), len(names) + len(told.names))]
+    cells = named_cells(names) + [f"t.{cell}" for cell in more]
+    joined = ""
+    if placed:
+        cells += [f"r.{file} AS filename", "r.file_row_number"]
+    if told.names:
+        rows = [
+            ", ".join("NULL::VARCHAR" if cell is None else f"'{quoted(cell)}'" for cell in (str(place), *own))
+            for place, own in zip(places, told.cells, strict=True)
+        ]
+        listed = ", ".join(["place", *more])
+        joined = f" JOIN (VALUES ({'), ('.join(rows)})) AS t({listed}) ON r.{file} = t.place"
+    return f"(SELECT {', '.join(cells)} FROM {reads}) AS r{joined}) AS file"
+
+
+def named_cells(names: Sequence[str]) -> list[str]:
+    """Each column of a relation `r` by its name, as f0, f1, ...
+
+    >>> named_cells(["age"])
+    ['r."age" AS f0']
+    """
+    doubled = [name.replace('"', '""') for name in names]
+    return [f'r."{name}" AS f{at}' for at, name in enumerate(doubled)]
 
 
 def _listed(places: Sequence[Path]) -> str:
     return ", ".join(f"'{quoted(str(place))}'" for place in places)
 
 
-def _folder_columns(paths: Sequence[Path], names: Sequence[str]) -> list[str]:
-    """The columns that the folders above the files tell, as `year` in `lake/year=2024/part.parquet`."""
-    told = [[part.split("=")[0] for part in path.parts[:-1] if "=" in part[1:]] for path in paths]
-    if any(own != told[0] for own in told):
+def refuse_alike(names: Sequence[str]) -> None:
+    """Nothing, if every column has a name and no two are the same but for capital letters, which DuckDB does not see.
+
+    >>> refuse_alike(["code", "CODE"])
+    Traceback (most recent call last):
+    velado.errors.TableError: The columns 'code' and 'CODE' have the same name but for capital letters. An engine may take one for the other. Rename one of them; a single file can also be read with --engine memory.
+    """
+    seen: dict[str, str] = {}
+    for name in names:
+        if not name:
+            raise TableError(
+                "A column has no name.",
+                "It could be mistaken for another.",
+                "Name it, or leave it out of the files.",
+            )
+        if name.lower() in seen:
+            raise TableError(
+                say(
+                    "The columns '{column}' and '{other}' have the same name but for capital letters.",
+                    column=seen[name.lower()],
+                    other=name,
+                ),
+                "An engine may take one for the other.",
+                "Rename one of them; a single file can also be read with --engine memory.",
+            )
+        seen[name.lower()] = name
+
+
+@dataclass(frozen=True)
+class _Folders:
+    """The columns that folders tell, as `year` in `lake/year=2024/part.parquet`, and their cells for each file."""
+
+    names: tuple[str, ...]
+    cells: tuple[tuple[str | None, ...], ...]
+
+    def beside(self, names: Sequence[str]) -> None:
+        """Nothing, if no column of the files is told by a folder too; else an error."""
+        for at, name in enumerate(self.names):
+            if name in names or name in self.names[:at]:
+                raise TableError(
+                    say("The column '{column}' is told by a folder's name and once more.", column=name),
+                    "Which of the two values is meant cannot be known.",
+                    "Rename the column or the folders, or give the files of one folder.",
+                )
+        refuse_alike([*names, *self.names])
+
+
+def _folder_cells(paths: Sequence[Path], root: Path | None) -> _Folders:
+    parents = [os.path.abspath(path.parent) for path in paths]
+    base = os.path.commonpath(parents) if root is None else os.path.abspath(root)
+    told = [
+        [part.partition("=") for part in Path(os.path.relpath(parent, base)).parts if "=" in part[1:]]
+        for parent in parents
+    ]
+    names = [tuple(name for name, _, _ in own) for own in told]
+    if any(own != names[0] for own in names):
         raise TableError(
             "Some of the files lie in folders that name a value (as in year=2024), and others do not.",
             "A column would be missing in part of the table.",
             "Give the files of one level.",
         )
-    return [name for name in told[0] if name not in names]
+    cells = [tuple(None if cell == _NO_VALUE else unquote(cell) for _, _, cell in own) for own in told]
+    return _Folders(names[0], tuple(cells))
 
 
 def _mixed(
@@ -185,7 +300,7 @@ def _mixed(
     other: Path,
     names: Sequence[str],
     expected: Sequence[str],
-    types: pa.Schema | None = None,
+    odd: Sequence[str] = (),
 ) -> TableError:
     absent = [name for name in expected if name not in names]
     more = [name for name in names if name not in expected]
@@ -198,9 +313,12 @@ def _mixed(
             column=more[0],
             other=other.name,
         )
-    elif types is not None:
+    elif odd:
         what = say(
-            "A column of '{path}' has another type than in '{other}'.", path=path.name, other=other.name
+            "Column '{column}' of '{path}' has another type than in '{other}'.",
+            column=odd[0],
+            path=path.name,
+            other=other.name,
         )
     else:
         what = say(
@@ -233,14 +351,20 @@ def _recoded(path: Path, encoding: str, folder: Path, number: int) -> Path:
     return out
 
 
-def _plain(path: Path, folder: Path, number: int = 0) -> Path:
-    # DuckDB reads *, ? and brackets in a path as patterns, so such a file is reached through a link without them.
-    path = path.resolve()
-    if not _GLOB & set(str(path)):
-        return path
-    link = folder / f"rows-{number}{path.suffix.lower()}"
-    link.symlink_to(path)
-    return link
+def _plain(paths: Sequence[Path], folder: Path) -> list[Path]:
+    # DuckDB reads *, ? and brackets in a path as patterns, so such a file is reached through a link without them; so is one
+    # that is named twice, because its folders' values are told by its name.
+    places: dict[Path, None] = {}
+    for number, path in enumerate(paths):
+        place = path.resolve()
+        if _GLOB & set(str(place)) or place in places:
+            mark = hashlib.sha256(os.fsencode(place)).hexdigest()[:12]
+            link = folder.absolute() / f"rows-{number}-{mark}{place.suffix.lower()}"
+            if not link.is_symlink():
+                link.symlink_to(place)
+            place = link
+        places[place] = None
+    return list(places)
 
 
 def stamp(path: Path) -> Stamp | None:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -22,6 +23,7 @@ from velado.engines.duckdb_files import (
     connect,
     need,
     quoted,
+    refuse_alike,
     refuse_changed,
     scan_files,
     stamp,
@@ -63,12 +65,15 @@ def lake_files(place: str | Path) -> list[Path]:
     text = str(place)
     if os.path.isfile(text):
         return [Path(text)]
+    root = lake_root(text)
     if os.path.isdir(text):
         below = [Path(folder, name) for folder, _, names in os.walk(text) for name in names]
-        found = [path for path in below if _is_table(path, Path(text))]
+        found = [path for path in below if _is_table(path, root)]
     else:
+        rest = Path(text).parts[len(root.parts) :]
         # A link that leads nowhere is a part that cannot be read, and is refused by whoever reads it.
-        found = [Path(name) for name in glob.glob(text, recursive=True) if not os.path.isdir(name)]
+        below = [root / name for name in glob.glob(os.path.join("", *rest), root_dir=root, recursive=True)]
+        found = [path for path in below if not path.is_dir() and not _is_hidden(path, root, rest)]
     if not found:
         raise TableError(
             say("No file matches '{place}'.", place=text),
@@ -78,10 +83,35 @@ def lake_files(place: str | Path) -> list[Path]:
     return sorted(found)
 
 
+def lake_root(place: str | Path) -> Path:
+    """The folder that a path, a folder or a pattern begins at; folders below it may tell columns.
+
+    >>> lake_root("lake/year=*/*.parquet").name, lake_root("lake/year=2024/*.parquet").name
+    ('lake', 'year=2024')
+    """
+    text = str(place)
+    if os.path.isdir(text):
+        return Path(text)
+    root = Path()
+    for part in Path(text).parts[:-1]:
+        # A folder that is called so is no pattern.
+        if glob.has_magic(part) and not (root / part).is_dir():
+            break
+        root /= part
+    return root
+
+
 def _is_table(path: Path, root: Path) -> bool:
-    # Writers of lakes leave _SUCCESS, .crc and folders of unfinished work beside the data.
-    hidden = any(part[:1] in ("_", ".") for part in path.relative_to(root).parts)
-    return not hidden and path.suffix.lower() in (*PARQUET, *CSV)
+    return not _is_hidden(path, root, ()) and path.suffix.lower() in (*PARQUET, *CSV)
+
+
+def _is_hidden(path: Path, root: Path, asked: Sequence[str]) -> bool:
+    # Writers of lakes leave _SUCCESS, .crc and folders of unfinished work beside the data; who asks for them gets them.
+    named = [part for part in asked if part[:1] in ("_", ".")]
+    return any(
+        part[:1] in ("_", ".") and not any(fnmatch(part, own) for own in named)
+        for part in path.relative_to(root).parts
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -138,7 +168,9 @@ class DuckDBSource:
             chosen = f" WHERE hash({place}) < {int(_WHOLE_HASH * (most / self.rows))}::UBIGINT"
         cells = ", ".join(self._cells)
         found = self._arrow(f"SELECT {cells} FROM {{rows}}{chosen}", placed=bool(chosen) and whole is None)
-        return found.rename_columns(self.types.names)
+        found = found.rename_columns(self.types.names)
+        spans = any(pa.types.is_duration(type_) for type_ in self.types.types)
+        return found.cast(self.types) if spans else found
 
     def frame(self) -> pl.DataFrame:
         """All rows, for who has room for them."""
@@ -397,7 +429,8 @@ def open_files(
     need("duckdb", say("Files beyond memory are read by it."), "duckdb")
     paths = lake_files(place) if isinstance(place, str | Path) else list(place)
     stamps = tuple(stamp(path) for path in paths)
-    found = scan_files(paths, schema, folder)
+    root = lake_root(place) if isinstance(place, str | Path) else None
+    found = scan_files(paths, schema, folder, root)
     connection = connect(threads(), memory or DEFAULT_MEMORY, str(folder / "spill"))
     # A Parquet file's statistics leave NaN out, and DuckDB would conclude from them that no cell is one.
     connection.execute("SET disabled_optimizers = 'statistics_propagation'")
@@ -414,7 +447,8 @@ def open_files(
         placed=found.placed,
     )
     try:
-        return counted_source(source, found.names)
+        counted = counted_source(source, found.names)
+        return replace(counted, types=found.typed(counted.types))
     except BaseException:
         connection.close()
         raise
@@ -427,6 +461,7 @@ def of_arrow(table: pa.Table, *, name: str = "table", memory: str | None = None)
     (2, 2)
     """
     need("duckdb", say("Files beyond memory are read by it."), "duckdb")
+    refuse_alike(table.column_names)
     connection = connect(threads(), memory, "")
     places = [f"f{at}" for at in range(table.num_columns)]
     connection.register("handed_in", table.rename_columns(places))
@@ -443,5 +478,18 @@ def counted_source(source: D, names: Sequence[str]) -> D:
     """
     shown = source._arrow("SELECT * FROM {rows} LIMIT 0").schema
     ((rows,),) = source._ask("SELECT count(*) FROM {rows}").fetchall()
+    # To DuckDB -0.0 and 0.0 are equal, but their texts are not: there is one zero.
+    zeros = [
+        f"CASE WHEN f{at} = 0 THEN abs(f{at}) ELSE f{at} END AS f{at}"
+        for at, field in enumerate(shown)
+        if pa.types.is_floating(field.type)
+    ]
+    if zeros:
+        one_zero = f"(SELECT * REPLACE ({', '.join(zeros)}) FROM {{}}) AS file"
+        source = replace(
+            source,
+            relation=one_zero.format(source.relation),
+            placed=one_zero.format(source.placed) if source.placed else "",
+        )
     types = pa.schema([pa.field(name, field.type) for name, field in zip(names, shown, strict=True)])
     return replace(source, types=types, rows=int(rows))

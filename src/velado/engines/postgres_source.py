@@ -38,6 +38,9 @@ SETTINGS = (
     "SET standard_conforming_strings = on",
 )
 """How a session reads and writes cells, whatever its server's defaults are."""
+_NAME_BYTES = 63
+# Two servers do not start within the same microsecond; an address would not do, because one server may have several.
+_SERVER = "pg_postmaster_start_time()::text, current_database()::text"
 # What a cell becomes on its way here, by the server's type: the Arrow type, the SQL type, and how it is cast.
 _WHOLE, _REAL = (pa.int64(), "int8", "{}::int8"), (pa.float64(), "float8", "{}::float8")
 _TEXT = (pa.string(), "text", '{}::text COLLATE "C"')
@@ -261,6 +264,17 @@ class PostgresSource:
     def unchanged(self) -> None:
         """Nothing: within its transaction a snapshot cannot change."""
 
+    def reads(self, other: Any, table: str) -> bool:
+        """Whether the rows come, directly or through a view, from *table* as another connection finds it."""
+        with _told(self.name):
+            held = self.connection.execute(
+                f"SELECT {_SERVER}, l.relation::int8 FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database "
+                "WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation' AND d.datname = current_database()"
+            ).fetchall()
+        with _told(table):
+            asked = f"SELECT {_SERVER}, to_regclass(%s)::oid::int8"
+            return other.execute(asked, [relation_of(table)]).fetchone() in held
+
     def close(self) -> None:
         """Give the connection back; temporary tables go with it."""
         self.connection.close()
@@ -389,12 +403,24 @@ def _is_listed(connection: Any, column: Any) -> bool:
 
 
 @contextmanager
-def new_table(url: str, table: str, force: bool = False) -> Iterator[TableSink]:
+def new_table(
+    url: str, table: str, force: bool = False, source: PostgresSource | None = None
+) -> Iterator[TableSink]:
     """A table that is made in one transaction: nobody sees it before the end, and after an error it was never there.
 
-    >>> new_table.__name__
-    'new_table'
+    One that the rows of *source* come from is refused: it would have to be gone before they are read.
+
+    >>> with new_table("postgresql://127.0.0.1:1/x", "a" * 64) as sink:
+    ...     pass
+    Traceback (most recent call last):
+    velado.errors.ParameterError: The name of the published table is longer than 63 bytes. PostgreSQL would cut it, and the table would stand under another name. Choose a shorter one.
     """
+    if any(len(part.encode()) > _NAME_BYTES for part in table.split(".")):
+        raise ParameterError(
+            say("The name of the published table is longer than {most} bytes.", most=_NAME_BYTES),
+            "PostgreSQL would cut it, and the table would stand under another name.",
+            "Choose a shorter one.",
+        )
     connection = connected(url)
     try:
         with _told(table):
@@ -406,6 +432,12 @@ def new_table(url: str, table: str, force: bool = False) -> Iterator[TableSink]:
                 say("The table '{table}' exists already on the server.", table=table),
                 "Writing into it would mix two releases.",
                 "Choose another name, or pass --force to replace it.",
+            )
+        if taken and source is not None and source.reads(connection, table):
+            raise OutputError(
+                say("The table '{table}' is the one that the rows are read from.", table=table),
+                "It would have to be removed before its rows are read.",
+                "Choose another name with --to-table.",
             )
 
         def run(sql: str) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pyarrow as pa
 
-from velado.engines.duckdb_files import connect, need, quoted, threads
+from velado.engines.duckdb_files import connect, named_cells, need, quoted, refuse_alike, threads
 from velado.engines.duckdb_source import DEFAULT_MEMORY, DuckDBSource, counted_source
 from velado.engines.places import PARQUET
 from velado.errors import MissingExtra, ParameterError, TableError
@@ -107,25 +108,37 @@ def of_parquet(connection: Any, place: str) -> RemoteFiles:
             "Files that are read as one table must have the same columns.",
             "Leave the odd ones out, or write them again like the others.",
         )
-    options = "hive_partitioning = false, union_by_name = true"
     shown = made.tried(
-        lambda: connection.execute(f"DESCRIBE SELECT * FROM read_parquet({address}, {options})").fetchall()
+        lambda: connection.execute(f"SELECT name, num_children FROM parquet_schema({address})").fetchall()
     )
-    names = [str(row[0]) for row in shown]
-    cells = ", ".join(f"f{at}" for at in range(len(names)))
+    names = _top_names(shown)
+    refuse_alike(names)
+    options = "hive_partitioning = false, union_by_name = true"
     connection.execute(
         "SET disabled_optimizers = 'statistics_propagation'"
     )  # whose least and greatest leave NaN out
     source = RemoteFiles(
         name=name,
         connection=connection,
-        relation=f"read_parquet({address}, {options}) AS file({cells})",
+        relation=f"(SELECT {', '.join(named_cells(names))} FROM read_parquet({address}, {options}) AS r) AS file",
         types=pa.schema([(f"f{at}", pa.string()) for at in range(len(names))]),
         rows=0,
         place=place,
         listing=made.tried(lambda: _listing(connection, place)),
     )
     return counted_source(source, names)
+
+
+def _top_names(shown: Sequence[tuple[str, int | None]]) -> list[str]:
+    """The columns of the first file, as they are written there; what lies within one is left out."""
+    names, at = [], 1
+    for _ in range(shown[0][1] or 0):
+        names.append(shown[at][0])
+        within = 1
+        while within:
+            within += (shown[at][1] or 0) - 1
+            at += 1
+    return names
 
 
 def _listing(connection: Any, place: str) -> tuple[tuple[Any, ...], ...]:

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from velado.data.formulas import formula_cells
 from velado.data.schema import Schema
 from velado.engines.duckdb_files import Scan, need, scan_files, stamp, threads
-from velado.engines.duckdb_source import lake_files
+from velado.engines.duckdb_source import lake_files, lake_root
 from velado.engines.places import PARQUET
 from velado.engines.row_source import ROWS, FileSink, Recoding, Sink
 from velado.engines.spark_source import SparkSource, of_spark, tried
@@ -147,7 +147,7 @@ def open_spark_files(
     """
     paths = lake_files(place) if isinstance(place, str | Path) else list(place)
     stamps = tuple(stamp(path) for path in paths)
-    found = scan_files(paths, schema, folder)
+    found = scan_files(paths, schema, folder, lake_root(place) if isinstance(place, str | Path) else None)
     need_spark()
     from pyspark.sql import SparkSession
 
@@ -164,7 +164,9 @@ def open_spark_files(
     return SparkFiles(
         name=rows.name,
         cells=rows.cells,
-        types=pa.schema([f.with_name(own) for f, own in zip(rows.types, found.names, strict=True)]),
+        types=found.typed(
+            pa.schema([f.with_name(own) for f, own in zip(rows.types, found.names, strict=True)])
+        ),
         rows=rows.rows,
         files=tuple(paths),
         stamps=stamps,
@@ -182,6 +184,12 @@ def _read(session: Any, paths: Sequence[Path], found: Scan) -> Any:
             "To it a name that begins with _ or . belongs to a file of no rows.",
             "Rename the file, or use --engine duckdb.",
         )
+    if found.told:
+        raise TableError(
+            say("The column '{column}' stands in the folders' names only.", column=found.names[-found.told]),
+            "Spark is asked to read the files one by one.",
+            "Use --engine duckdb, or hand velado.anonymize a frame: spark.read.parquet(folder).",
+        )
     places = [path.as_uri() for path in found.places]
     if paths[0].suffix.lower() not in PARQUET:
         cells = ", ".join(f"f{at} STRING" for at in range(len(found.names)))
@@ -198,16 +206,9 @@ def _read(session: Any, paths: Sequence[Path], found: Scan) -> Any:
             emptyValue="",
             encoding="UTF-8",
         )
-    own = pq.read_schema(paths[0]).names
-    if len(own) < len(found.names):
-        raise TableError(
-            say("The column '{column}' stands in the folders' names only.", column=found.names[len(own)]),
-            "Spark is asked to read the files one by one.",
-            "Use --engine duckdb, or hand velado.anonymize a frame: spark.read.parquet(folder).",
-        )
     from pyspark.sql import functions as F
 
-    quoted = ["`" + name.replace("`", "``") + "`" for name in own]
+    quoted = ["`" + name.replace("`", "``") + "`" for name in found.names]
     read = session.read.parquet(*places)
     return read.select(*[F.col(name).alias(f"f{at}") for at, name in enumerate(quoted)])
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from velado.data.inspect import ColumnFinding, Inspection
 from velado.data.kinds import MissingCode
 from velado.data.schema import Schema
+from velado.release.goal import Goal
 from velado.release.guarantees._guarantee import Verdict
 from velado.release.release import Release
 from velado.release.verify import Verification
@@ -176,14 +177,7 @@ def warning_lines(facts: ReleaseFacts) -> list[str]:
     []
     """
     release = facts.release
-    out = own_warnings(release)
-    if release.goal.reads_sensitive:
-        out.append(
-            say(
-                "Groups were chosen with the sensitive values in view: who knows the method may infer more than the "
-                "promise says (minimality)."
-            )
-        )
+    out = [*own_warnings(release), *minimality_warnings(release.goal)]
     left_out = int((~release.recoded.kept).sum())
     if release.goal.blind and left_out:
         out.append(
@@ -198,6 +192,23 @@ def warning_lines(facts: ReleaseFacts) -> list[str]:
     told = release.notes.get("not_improved")
     out += [told] if isinstance(told, str) else []
     return [*out, *formula_warnings(facts.output.formulas)]
+
+
+def minimality_warnings(goal: Goal) -> list[str]:
+    """The warning for groups that sensitive values decided; none where they were not looked at.
+
+    >>> from velado.testing.examples import small_release
+    >>> minimality_warnings(small_release().release.goal)
+    []
+    """
+    if not goal.reads_sensitive:
+        return []
+    return [
+        say(
+            "Groups were chosen with the sensitive values in view: who knows the method may infer more than the "
+            "promise says (minimality)."
+        )
+    ]
 
 
 def own_warnings(release: Release) -> list[str]:

@@ -256,7 +256,7 @@ def publish_table(
     try:
         with (
             staged_folder(Path(out), force, _files(schema, key)) as staged,
-            new_table(to or url, to_table, force) as sink,
+            new_table(to or url, to_table, force, source) as sink,
         ):
 
             def write(recoding: Recoding) -> RowSource:

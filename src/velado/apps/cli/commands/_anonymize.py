@@ -304,9 +304,10 @@ def _lines(done: Published) -> Iterator[str | show.Note]:
 
 
 def _engine_lines(done: EnginePublished) -> Iterator[str | show.Note]:
-    from velado.report.terminal import engine_lines, formula_warnings
+    from velado.report.terminal import engine_lines, formula_warnings, minimality_warnings
 
-    warnings = [*done.facts.warnings, *formula_warnings(done.facts.output.formulas)]
+    known = minimality_warnings(done.release.plan.goal)
+    warnings = [*done.facts.warnings, *known, *formula_warnings(done.facts.output.formulas)]
     yield from (show.warning(text) for text in warnings)
     reports = sorted(path.name for path in done.private.glob("report.*"))
     yield from engine_lines(done.facts, done.public, done.private / (reports[0] if reports else ""))
