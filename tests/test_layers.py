@@ -44,6 +44,7 @@ EDGES = (
     "data/identifiers/_lexicon.py",  # the words that come with the package
     "data/keys.py",  # the owner's key, in a folder that only this user can read
     "data/staging.py",  # output folders, private until they are whole
+    "data/table_bytes.py",  # tables as bytes of files
     "papers/downloads.py",  # `velado data get`: public data sets, from the network into the data folder
     # Results of a study, cell by cell, so that an interrupted one goes on where it was left.
     "data/cells.py",
