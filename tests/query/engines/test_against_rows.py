@@ -21,7 +21,7 @@ from velado.query.needs import Grid, GridCells, GridSum, GroupKey, Need, Rows, c
 from velado.query.unit import Unit
 from velado.query.values import And, Compare, In, IsNull, Like, Not, Or, Predicate
 
-WORD, NUMBER, OTHER, DAY, HOME = "we\"ird na'me; --", "SELECT", "select", "día de nascimento", "$1"
+WORD, NUMBER, OTHER, DAY, HOME = "we\"ird na'me; --", "SELECT", "from", "día de nascimento", "$1"
 SCHEMA = Schema(
     {
         WORD: Column(WORD),
