@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 from tests.engines.killed_run import MEANING, publish_lake
 from tests.engines.same_table import KEY
+from tests.engines.test_lake import lake as lake
 from tests.engines.test_lake import nothing_published, release, schema, stays
 
 from velado.data.staging import file_digest, scratch_folder
@@ -25,15 +26,6 @@ from velado.study.engine_run import publish_files, publish_table
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: velado[duckdb]")
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Path:
-    folder = tmp_path / "lake"
-    folder.mkdir()
-    for at in range(3):
-        stays(200, at).write_parquet(folder / f"part-{at}.parquet")
-    return folder
 
 
 def at_step(step: int, act: Callable[[], object]) -> Callable[[float, str], None]:

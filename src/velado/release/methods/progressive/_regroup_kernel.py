@@ -145,6 +145,7 @@ def _dissolve_some(
                 other = record if j < 0 else world.near[record, j]
                 if other < 0:
                     break
+                # Written out: a function that takes world and state would cost more than the step.
                 start, end = world.row_at[other], world.row_at[other + 1]
                 at = start if end - start == 1 else start + int(next_random(random) * (end - start))
                 g = state.label[world.rows_of[at]]
