@@ -104,10 +104,13 @@ def words_among_numbers(series: pl.Series) -> list[str]:
     >>> words_among_numbers(pl.Series(["31", "ignorado", "40"]))
     ['ignorado']
     """
-    distinct = series.drop_nulls().unique()
-    short = distinct.filter(distinct.str.len_bytes() <= 24)
+    # No word has a digit, and few columns have texts without: those alone are looked at.
+    short = series.filter((series.str.len_bytes() <= 24) & ~series.str.contains("[0-9]")).unique()
     words = short.filter(_folded(short).is_in(list(WORDS)))
-    if not words.len() or words.len() == distinct.len():
+    if not words.len():
+        return []
+    distinct = series.drop_nulls().unique()
+    if words.len() == distinct.len():
         return []
     rest = distinct.filter(~distinct.is_in(words.implode()) & (distinct.str.strip_chars() != ""))
     number = r"^\s*[+-]?(?:\d+[.,]?\d*|[.,]\d+)\s*$|^\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}"

@@ -187,21 +187,19 @@ def spellings(table: Table, column: Column, *, blanks: bool = True) -> Spellings
 
 
 def _spellings(table: Table, column: Column, blanks: bool) -> Spellings:
-    rows = table.text(column.name)
-    texts = rows.unique().drop_nulls().sort()
+    often = distinct_texts(table, column.name)
+    texts = often.get_column("text")
     plain = Spellings(texts, np.arange(1, len(texts) + 1, dtype=np.int32), texts)
     if not len(texts) or table.frame.schema[column.name].is_integer():
         return plain  # whole numbers of a typed column have one spelling each
-    normal = normal_of(table, column, texts)
+    normal, different = distinct_normal(table, column)
     none = pl.repeat(False, len(texts), eager=True)
     if blanks:
         none = normal.is_in(_no_values(table, column, column.case))
-    if not none.any() and normal.n_unique() == len(texts):
+    if different and not none.any():
         return plain
-    often = _often(rows, table.behind)
     chosen = (
-        pl.DataFrame({"text": texts, "normal": normal, "none": none})
-        .join(often, on="text", how="left")
+        often.with_columns(normal.alias("normal"), none.alias("none"))
         .filter(~pl.col("none"))
         .sort(["n", "text"], descending=[True, False])
         .unique("normal", keep="first", maintain_order=True)
@@ -215,10 +213,67 @@ def _spellings(table: Table, column: Column, blanks: bool) -> Spellings:
     return Spellings(texts, codes, chosen["text"])
 
 
-def _often(rows: pl.Series, behind: pl.Series | None) -> pl.DataFrame:
-    if behind is None:
-        return rows.value_counts(name="n").rename({rows.name: "text"})
-    return pl.DataFrame({"text": rows, "n": behind}).group_by("text").sum()
+def distinct_texts(table: Table, name: str) -> pl.DataFrame:
+    """The different texts of a column, sorted, and the rows *n* that have each; blanks are left out.
+
+    >>> from velado.testing.examples import small_table
+    >>> distinct_texts(small_table(sex=("quasi", "categorical", "F M F _")), "sex").rows()
+    [('F', 2), ('M', 1)]
+    """
+    return table.of_cells(("distinct", *_cells_of(table, name)), lambda: _distinct(table, name))
+
+
+def _distinct(table: Table, name: str) -> pl.DataFrame:
+    rows = table.text(name).alias("text")
+    if table.behind is None:
+        often = rows.drop_nulls().value_counts(parallel=True, name="n")
+    else:
+        often = pl.DataFrame({"text": rows, "n": table.behind}).drop_nulls("text").group_by("text").sum()
+    return often.sort("text")
+
+
+def _cells_of(table: Table, name: str) -> tuple[object, ...]:
+    # A time is a day where the schema says so; else a text does not depend on the kind of its column.
+    timed = isinstance(table.frame.schema[name], pl.Datetime)
+    return name, timed and table.schema.columns[name].kind == "date"
+
+
+def distinct_normal(table: Table, column: Column) -> tuple[pl.Series, bool]:
+    """The normal form of each of the `distinct_texts` of a column, and whether no two of them are alike.
+
+    >>> from velado.testing.examples import small_table
+    >>> table = small_table(sex=("quasi", "categorical", "F f M"))
+    >>> distinct_normal(table, table.schema.quasi[0])[0].to_list()
+    ['F', 'M', 'F']
+    """
+    asked = ("normal", *_cells_of(table, column.name), column.case, *_numbers_in(table, column))
+
+    def made() -> tuple[pl.Series, bool]:
+        texts = distinct_texts(table, column.name).get_column("text")
+        normal = normal_of(table, column, texts)
+        return normal, normal.n_unique() == len(texts)
+
+    return table.of_cells(asked, made)
+
+
+def row_codes(table: Table, column: Column, found: Spellings) -> Int32Array:
+    """The number of the value in each row of *table*, whose spellings were *found*; 0 is missing.
+
+    >>> from velado.testing.examples import small_table
+    >>> table = small_table(sex=("quasi", "categorical", "F f M _"))
+    >>> row_codes(table, table.schema.quasi[0], spellings(table, table.schema.quasi[0]))
+    array([1, 1, 2, 0], dtype=int32)
+    """
+    name = column.name
+
+    def made() -> Int32Array:
+        texts = distinct_texts(table, name).get_column("text")
+        return Spellings(texts, np.arange(1, len(texts) + 1, dtype=np.int32), texts).of_rows(table.text(name))
+
+    numbers = table.of_cells(("row codes", *_cells_of(table, name)), made)
+    if found.values is found.texts:
+        return numbers
+    return np.concatenate((np.zeros(1, dtype=np.int32), found.codes))[numbers]
 
 
 def value_codes(table: Table, column: Column) -> tuple[Int32Array, int]:
@@ -230,7 +285,7 @@ def value_codes(table: Table, column: Column) -> tuple[Int32Array, int]:
     (array([1, 1, 2, 0], dtype=int32), 3)
     """
     found = spellings(table, column)
-    return found.of_rows(table.text(column.name)), len(found.values) + 1
+    return row_codes(table, column, found), len(found.values) + 1
 
 
 def person_texts(tables: Sequence[Table]) -> list[pl.Series]:
