@@ -58,7 +58,10 @@ def find_missing_codes(
     >>> find_missing_codes("age", ages, np.array([5, 4, 3, 2]), frozenset())[0].code
     '999'
     """
-    words = _folded(values).is_in(list(WORDS)).fill_null(False).to_numpy()
+    # No word has a digit, so that texts with one need no closer look.
+    may_be = ~values.str.contains("[0-9]").fill_null(True)
+    words = np.zeros(values.len(), dtype=bool)
+    words[may_be.to_numpy()] = _folded(values.filter(may_be)).is_in(list(WORDS)).to_numpy()
     out = [
         MissingCode(name, text, int(rows), text in applied)
         for text, rows in zip(values.filter(pl.Series(words)).to_list(), counts[words], strict=True)
