@@ -81,10 +81,6 @@ def loss_section(facts: ReleaseFacts) -> Section:
         "loss",
         say("What it cost"),
         text(
-            say(
-                "On average {loss} of what the quasi-identifiers could say is no longer said.",
-                loss=share(ncp.overall),
-            ),
             near,
             improved,
             truth,

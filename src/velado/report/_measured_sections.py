@@ -255,7 +255,7 @@ def details_section(facts: ReleaseFacts) -> Section:
         spread += (part if not isinstance(part, str) else text(part) for part in _distribution(found))
     return section(
         "details",
-        say("In detail"),
+        say("Details"),
         Folded(groups.title, groups.blocks),
         Folded(say("Distributions before and after"), tuple(spread)),
         _blanks(facts),

@@ -64,7 +64,7 @@ def warnings_section(facts: ReleaseFacts) -> Section:
             numbers=", ".join(map(str, facts.suppressed_rows)),
         )
         blocks.append(Folded(say("Rows left out"), (text(numbers),)))
-    return section("warnings", say("To decide before the table leaves"), *blocks)
+    return section("warnings", say("Before it leaves"), *blocks)
 
 
 def inventory_section(facts: ReleaseFacts) -> Section:
@@ -82,7 +82,7 @@ def inventory_section(facts: ReleaseFacts) -> Section:
     )
     return section(
         "columns",
-        say("Every column, and what became of it"),
+        say("Columns"),
         say(
             "A quasi-identifier is what an outsider may know of a person; a sensitive column is what nobody should learn. "
             "Loss of detail: 0% is as before, 100% says nothing any more."

@@ -70,10 +70,7 @@ def release_page(facts: ReleaseFacts) -> Page:
         verdict=_verdict(facts, facts.ncp.overall),
         notice=Notice(
             title=say("For the steward of the data only."),
-            text=say(
-                "This report shows cells, distributions and row numbers of the original table. Do not publish it with "
-                "the table."
-            ),
+            text=say("It shows cells and row numbers of the original table: do not publish it."),
         ),
         key_figures=(
             Figure(_smallest_name(facts), count(facts.crowd)),
@@ -245,7 +242,7 @@ def _verdict(facts: ReleaseFacts, loss: float, public: bool = False) -> VerdictC
     if not public and behind is not None:
         details.append(
             say(
-                "Who also reads {columns} finds as few as {behind:,} rows: decide on that before you publish.",
+                "Who also reads {columns} finds as few as {behind:,} rows: decide on that first.",
                 columns=listed(columns),
                 behind=behind,
             )
@@ -317,7 +314,7 @@ def promise_section(
     if verdicts:
         blocks += [
             table(
-                say("Promises, checked on the published values"),
+                "",
                 verdicts,
                 (say("promise"), lambda found: phrase(found.guarantee)),
                 (say("needed in every group"), lambda found: join((plain(found.needed), phrase(found.unit)))),
