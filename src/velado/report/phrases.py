@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
 
 from velado.release.guarantees import GUARANTEES, Verdict
 from velado.release.recoded import NoteName
@@ -26,6 +28,22 @@ _PHRASES = {guarantee.name: guarantee.title for guarantee in GUARANTEES} | {
     )
 }
 
+FATES = {
+    "published": say("published as it was"),
+    "generalized": say("generalized"),
+    "altered": say("altered, then published"),
+    "held back": say("held back"),
+    "dropped": say("dropped: the schema does not name it"),
+}
+ROLES = {
+    "identifier": say("identifier"),
+    "quasi": say("quasi-identifier"),
+    "sensitive": say("sensitive"),
+    "other": say("other"),
+    "undeclared": say("undeclared"),
+}
+"""Roles of columns and what became of them, in words."""
+
 NEVER_PROMISED = (
     say(
         "Combining this release with another one of the same people, made earlier or later or by somebody else."
@@ -48,6 +66,15 @@ def phrase(code: str) -> str:
     ('Sentence', 'str')
     """
     return _PHRASES.get(code, code)
+
+
+def verdict_of(told: Mapping[str, Any]) -> Verdict:
+    """The verdict that a manifest tells.
+
+    >>> verdict_of({"guarantee": "k-anonymity", "holds": True, "needed": 5, "achieved": 7, "unit": "rows"}).achieved
+    7
+    """
+    return Verdict(**{one.name: told[one.name] for one in fields(Verdict) if one.name in told})
 
 
 def verdict_sentence(verdict: Verdict) -> str:
