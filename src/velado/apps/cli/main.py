@@ -21,6 +21,7 @@ from velado.apps.cli.commands import (  # noqa: F401  (each joins the applicatio
     _compare,
     _data,
     _demo,
+    _desk,
     _evaluate,
     _federate,
     _groups,
@@ -100,6 +101,7 @@ def answer(group: click.Group, asked: str) -> str | None:
 
 
 ORDER = [
+    "desk",
     "inspect",
     "anonymize",
     "verify",
