@@ -42,6 +42,7 @@ EDGES = (
     "data/release_folder.py",  # the manifest of a release that is read back
     "data/formats/**",  # Parquet, Arrow, archives; foreign formats in a program of their own
     "data/identifiers/_lexicon.py",  # the words that come with the package
+    "data/hierarchies/_bundled.py",  # the lists of hierarchies that come with the package
     "data/keys.py",  # the owner's key, in a folder that only this user can read
     "data/staging.py",  # output folders, private until they are whole
     "data/table_bytes.py",  # tables as bytes of files

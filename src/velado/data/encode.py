@@ -16,6 +16,7 @@ from velado.data import taxonomy as builders
 from velado.data.encoded import EncodedColumn as EncodedColumn
 from velado.data.encoded import EncodedTable as EncodedTable
 from velado.data.encoded import Rounding, count_matches
+from velado.data.hierarchies import HIERARCHIES, tree_of
 from velado.data.normal import Spellings, normal_of, spellings, value_codes
 from velado.data.numbers import parse_and_clamp, parse_numbers
 from velado.data.partition import (
@@ -463,6 +464,9 @@ def _taxonomy(table: Table, column: Column, values: list[str]) -> Taxonomy:
         return builders.flat(values, name)
     if spec.builder == "auto":
         return builders.automatic(values, name)
+    bundled = next((one for one in HIERARCHIES if one.name == spec.builder), None)
+    if bundled is not None:
+        return tree_of(bundled, values, name)
     raise TaxonomyError(
         say("The taxonomy file of '{column}' was not read.", column=column.name),
         "The schema names a file but was made without reading it.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -36,7 +37,7 @@ from velado.data.kinds import (
     infer_kind,
     missing_tokens,
 )
-from velado.data.normal import normal_of, value_codes
+from velado.data.normal import distinct_normal, distinct_texts, normal_of, value_codes
 from velado.data.schema import Column, Kind, Role, Schema
 from velado.data.separation import (
     Codes,
@@ -146,6 +147,7 @@ def inspect(table: Any) -> Inspection:
     tokens = table.once(("tokens",), lambda: missing_tokens(table.frame))
     settings = replace(table.schema, missing_values=tokens)
     table = table.with_schema(settings)
+    _count_texts(table)
     judged = {identifying.column: identifying for identifying in identifying_columns(table)}
     seen = {name: seen_column(table, name) for name in table.frame.columns}
     # Numbers are compared as the release will read them, and one decimal mark is that of the whole file.
@@ -194,6 +196,23 @@ def inspect(table: Any) -> Inspection:
     )
 
 
+def _count_texts(table: Table) -> None:
+    """The texts of every column are counted, normal and coded, several columns at a time; what follows finds them so.
+
+    A column of texts is sorted by one thread, so that a large table would leave the other processors idle.
+    """
+    if table.rows < _SAMPLE_ROWS or table.behind is not None:
+        return
+
+    def look(name: str) -> None:
+        column = table.schema.columns[name]
+        distinct_normal(table, column)
+        value_codes(table, column)
+
+    with ThreadPoolExecutor(max_workers=4) as threads:
+        list(threads.map(look, table.frame.columns))
+
+
 @dataclass(frozen=True, repr=False)
 class SeenColumn:
     """A column as it is written: its distinct texts with their *rows* (no value is null), and what it looks like.
@@ -235,14 +254,35 @@ def people_in(table: Table, person: str) -> int:
 
 def _seen(table: Table, name: str) -> SeenColumn:
     texts = table.text(name)
+    sizes = _sizes(table, name)
+    missing = texts.null_count()
     filled = texts.drop_nulls()
-    sizes = texts.alias("value").value_counts(parallel=True, name="rows")
-    missing = texts.len() - filled.len()
     sample = filled.gather_every(max(1, -(-filled.len() // SHAPE_SAMPLE)))
     inferred = infer_kind(name, filled, table.frame.schema[name], sizes.height - (missing > 0), sample)
     # Blanks of the schema are counted too, so the column is read as it stands.
-    series = table.frame.get_column(name).cast(pl.String).alias("value").drop_nulls()
-    return SeenColumn(sizes, missing, inferred, series.value_counts(parallel=True, name="rows"))
+    series = table.frame.get_column(name).cast(pl.String).alias("value")
+    if isinstance(table.frame.schema[name], pl.Datetime) or table.behind is not None:
+        return SeenColumn(
+            sizes, missing, inferred, series.drop_nulls().value_counts(parallel=True, name="rows")
+        )
+    blank = series.filter(table.is_missing(name)).drop_nulls().value_counts(name="rows")
+    return SeenColumn(sizes, missing, inferred, pl.concat([sizes.drop_nulls(), blank]))
+
+
+def _sizes(table: Table, name: str) -> pl.DataFrame:
+    """The different texts of a column with their rows, and those of the blanks in the end."""
+
+    def made() -> pl.DataFrame:
+        texts = table.text(name)
+        if table.behind is not None:
+            return texts.alias("value").value_counts(parallel=True, name="rows")
+        sizes = distinct_texts(table, name).rename({"text": "value", "n": "rows"})
+        blanks = texts.null_count()
+        if not blanks:
+            return sizes
+        return pl.concat([sizes, pl.DataFrame({"value": [None], "rows": [blanks]}, schema=sizes.schema)])
+
+    return table.of_cells(("sizes", name, table.schema.columns[name].kind == "date"), made)
 
 
 def _finding(table: Table, name: str, seen: SeenColumn, identifying: Identifying | None) -> ColumnFinding:
@@ -251,9 +291,9 @@ def _finding(table: Table, name: str, seen: SeenColumn, identifying: Identifying
     sizes = seen.sizes
     if not sure:
         # Counted as the release counts: spellings of one value are one value, and a blank is one too.
-        value = normal_of(table, Column(name, "other", inferred.kind), sizes["value"]).alias("value")
-        if value.n_unique() < sizes.height:
-            sizes = sizes.with_columns(value).group_by("value").agg(pl.col("rows").sum())
+        value, different = _normal_values(table, Column(name, "other", inferred.kind), sizes)
+        if not different:
+            sizes = sizes.with_columns(value.alias("value")).group_by("value").agg(pl.col("rows").sum())
     counts = sizes["rows"].to_numpy().astype(np.int64)
     rows = table.once(("rows",), lambda: table.rows)
     distinct = counts.size - (seen.missing > 0) if seen.distinct is None else seen.distinct
@@ -285,6 +325,15 @@ def _finding(table: Table, name: str, seen: SeenColumn, identifying: Identifying
         format=inferred.format,
         suspected=None if sure or kind == "free text" else kind,
     )
+
+
+def _normal_values(table: Table, column: Column, sizes: pl.DataFrame) -> tuple[pl.Series, bool]:
+    """The normal form of the values of *sizes*, and whether no two are alike; known already if they are the table's."""
+    if table.behind is not None or sizes is not _sizes(table, column.name):
+        value = normal_of(table, column, sizes["value"])
+        return value, value.n_unique() == sizes.height
+    value, different = distinct_normal(table, column)
+    return value.extend_constant(None, sizes.height - value.len()), different
 
 
 def _codes(table: Table, seen: SeenColumn, name: str) -> tuple[MissingCode, ...]:

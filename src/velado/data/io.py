@@ -6,7 +6,6 @@ CSV cells are read as text and never re-written, so a column that is not recoded
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
 import os
@@ -32,6 +31,7 @@ from velado.data.csv_reading import (
 )
 from velado.data.formats import Wanted, damaged, expected_format, format_of, read_as
 from velado.data.frames import CameAs, from_native
+from velado.data.level_files import paths_from_levels
 from velado.data.schema import Column, Schema, TaxonomySpec, check_separator
 from velado.data.staging import reason_of
 from velado.data.table import ReadSettings, Table, Undeclared
@@ -405,22 +405,4 @@ def _read(spec: TaxonomySpec, path: Path, column: str) -> TaxonomySpec:
                 "Nothing was read.",
                 "Correct that place.",
             ) from None
-    return replace(spec, paths=_paths(text, spec, column), digest=digest)
-
-
-def _paths(text: str, spec: TaxonomySpec, column: str) -> tuple[tuple[str, ...], ...]:
-    lines = [line for line in text.splitlines() if line.strip()]
-    separator = spec.separator
-    try:
-        if separator is None and lines:
-            separator = max(
-                (";", ",", "\t", "|"), key=lambda s: len(next(csv.reader([lines[0]], delimiter=s)))
-            )
-        rows = list(csv.reader(lines, delimiter=separator or ";"))
-    except csv.Error:
-        raise TaxonomyError(
-            say("The taxonomy file of column '{column}' is not a regular CSV file.", column=column),
-            "A label in it is too long or a quote is never closed.",
-            "Correct the file: one value per line, narrowest label first.",
-        ) from None
-    return tuple(tuple(cell.strip() for cell in row) for row in rows)
+    return replace(spec, paths=paths_from_levels(text, column, spec.separator), digest=digest)

@@ -58,7 +58,10 @@ def find_missing_codes(
     >>> find_missing_codes("age", ages, np.array([5, 4, 3, 2]), frozenset())[0].code
     '999'
     """
-    words = _folded(values).is_in(list(WORDS)).fill_null(False).to_numpy()
+    # No word has a digit, so that texts with one need no closer look.
+    may_be = ~values.str.contains("[0-9]").fill_null(True)
+    words = np.zeros(values.len(), dtype=bool)
+    words[may_be.to_numpy()] = _folded(values.filter(may_be)).is_in(list(WORDS)).to_numpy()
     out = [
         MissingCode(name, text, int(rows), text in applied)
         for text, rows in zip(values.filter(pl.Series(words)).to_list(), counts[words], strict=True)
@@ -104,10 +107,13 @@ def words_among_numbers(series: pl.Series) -> list[str]:
     >>> words_among_numbers(pl.Series(["31", "ignorado", "40"]))
     ['ignorado']
     """
-    distinct = series.drop_nulls().unique()
-    short = distinct.filter(distinct.str.len_bytes() <= 24)
+    # No word has a digit, and few columns have texts without: those alone are looked at.
+    short = series.filter((series.str.len_bytes() <= 24) & ~series.str.contains("[0-9]")).unique()
     words = short.filter(_folded(short).is_in(list(WORDS)))
-    if not words.len() or words.len() == distinct.len():
+    if not words.len():
+        return []
+    distinct = series.drop_nulls().unique()
+    if words.len() == distinct.len():
         return []
     rest = distinct.filter(~distinct.is_in(words.implode()) & (distinct.str.strip_chars() != ""))
     number = r"^\s*[+-]?(?:\d+[.,]?\d*|[.,]\d+)\s*$|^\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}"

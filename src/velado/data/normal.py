@@ -42,6 +42,7 @@ _BLANKS = r"[\s\p{Z}\p{Cc}\x{2800}]+"
 _PLAIN = r"[^!-~]"
 _WIDE = r"[^\x00-\x7F]"
 _NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)$"
+_SHORTEST = r"^(?:0|-?[1-9][0-9]*|-?(?:0|[1-9][0-9]*)\.[0-9]*[1-9])$"
 _COMMA = r"^[+-]?(?:[0-9]+,?[0-9]*|,[0-9]+)$"
 _EXPONENT = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]{1,3}$"
 
@@ -74,14 +75,21 @@ def normal_texts(
         out = _replaced(out, _COMMA, pl.col("t").str.replace(",", ".", literal=True))
     if exponents:
         out = _replaced(out, _EXPONENT, pl.col("t").map_batches(_written_out, return_dtype=pl.String))
-    return _replaced(out, _NUMBER, _shortest(pl.col("t")))
+    return _replaced(out, _NUMBER, _shortest(pl.col("t")), unless=_SHORTEST)
 
 
-def _replaced(texts: pl.Series, pattern: str, change: pl.Expr) -> pl.Series:
-    """The texts that match *pattern* changed, as one expression over them alone: most columns have few or none."""
+def _replaced(texts: pl.Series, pattern: str, change: pl.Expr, unless: str | None = None) -> pl.Series:
+    """The texts that match *pattern* changed, as one expression over them alone: most columns have few or none.
+
+    Those that match *unless* too would stay as they are.
+    """
     found = texts.str.contains(pattern)
     if not found.any():
         return texts
+    if unless is not None:
+        found = found & ~texts.str.contains(unless)
+        if not found.any():
+            return texts
     found = found.fill_null(False)
     changed = texts.filter(found).alias("t").to_frame().select(change).to_series()
     return texts.clone().scatter(found.arg_true(), changed)  # scatter works in place
@@ -187,21 +195,19 @@ def spellings(table: Table, column: Column, *, blanks: bool = True) -> Spellings
 
 
 def _spellings(table: Table, column: Column, blanks: bool) -> Spellings:
-    rows = table.text(column.name)
-    texts = rows.unique().drop_nulls().sort()
+    often = distinct_texts(table, column.name)
+    texts = often.get_column("text")
     plain = Spellings(texts, np.arange(1, len(texts) + 1, dtype=np.int32), texts)
     if not len(texts) or table.frame.schema[column.name].is_integer():
         return plain  # whole numbers of a typed column have one spelling each
-    normal = normal_of(table, column, texts)
+    normal, different = distinct_normal(table, column)
     none = pl.repeat(False, len(texts), eager=True)
     if blanks:
         none = normal.is_in(_no_values(table, column, column.case))
-    if not none.any() and normal.n_unique() == len(texts):
+    if different and not none.any():
         return plain
-    often = _often(rows, table.behind)
     chosen = (
-        pl.DataFrame({"text": texts, "normal": normal, "none": none})
-        .join(often, on="text", how="left")
+        often.with_columns(normal.alias("normal"), none.alias("none"))
         .filter(~pl.col("none"))
         .sort(["n", "text"], descending=[True, False])
         .unique("normal", keep="first", maintain_order=True)
@@ -215,10 +221,72 @@ def _spellings(table: Table, column: Column, blanks: bool) -> Spellings:
     return Spellings(texts, codes, chosen["text"])
 
 
-def _often(rows: pl.Series, behind: pl.Series | None) -> pl.DataFrame:
-    if behind is None:
-        return rows.value_counts(name="n").rename({rows.name: "text"})
-    return pl.DataFrame({"text": rows, "n": behind}).group_by("text").sum()
+def distinct_texts(table: Table, name: str) -> pl.DataFrame:
+    """The different texts of a column, sorted, and the rows *n* that have each; blanks are left out.
+
+    >>> from velado.testing.examples import small_table
+    >>> distinct_texts(small_table(sex=("quasi", "categorical", "F M F _")), "sex").rows()
+    [('F', 2), ('M', 1)]
+    """
+    return table.of_cells(("distinct", *_cells_of(table, name)), lambda: _distinct(table, name))
+
+
+def _distinct(table: Table, name: str) -> pl.DataFrame:
+    rows = table.text(name).alias("text")
+    if table.behind is None:  # texts sort faster than counted texts do
+        return rows.drop_nulls().sort().rle().struct.unnest().select(text="value", n="len")
+    often = pl.DataFrame({"text": rows, "n": table.behind}).drop_nulls("text").group_by("text").sum()
+    return often.sort("text")
+
+
+def _cells_of(table: Table, name: str) -> tuple[object, ...]:
+    # A time is a day where the schema says so; else a text does not depend on the kind of its column.
+    timed = isinstance(table.frame.schema[name], pl.Datetime)
+    return name, timed and table.schema.columns[name].kind == "date"
+
+
+def distinct_normal(table: Table, column: Column) -> tuple[pl.Series, bool]:
+    """The normal form of each of the `distinct_texts` of a column, and whether no two of them are alike.
+
+    >>> from velado.testing.examples import small_table
+    >>> table = small_table(sex=("quasi", "categorical", "F f M"))
+    >>> distinct_normal(table, table.schema.quasi[0])[0].to_list()
+    ['F', 'M', 'F']
+    """
+    texts = distinct_texts(table, column.name).get_column("text")
+    decimal, exponents = _numbers_in(table, column)
+    cells = _cells_of(table, column.name)
+    powers = table.of_cells(("powers", *cells), lambda: bool(texts.str.contains("[0-9.,][eE]").any()))
+
+    def made() -> tuple[pl.Series, bool]:
+        normal = normal_texts(texts, case=column.case, decimal=decimal, exponents=exponents)
+        return normal, normal.n_unique() == len(texts)
+
+    # Only where a power of ten is written does it matter whether they are read.
+    return table.of_cells(("normal", *cells, column.case, decimal, exponents and powers), made)
+
+
+def row_codes(table: Table, column: Column, found: Spellings) -> Int32Array:
+    """The number of the value in each row of *table*, whose spellings were *found*; 0 is missing.
+
+    >>> from velado.testing.examples import small_table
+    >>> table = small_table(sex=("quasi", "categorical", "F f M _"))
+    >>> row_codes(table, table.schema.quasi[0], spellings(table, table.schema.quasi[0]))
+    array([1, 1, 2, 0], dtype=int32)
+    """
+    name = column.name
+
+    def made() -> Int32Array:
+        often = distinct_texts(table, name)
+        numbers = often.select("text", code=pl.int_range(1, often.height + 1, dtype=pl.Int32))
+        rows = table.text(name).alias("text").to_frame()
+        codes = rows.join(numbers, on="text", how="left", maintain_order="left").get_column("code")
+        return codes.fill_null(0).to_numpy().astype(np.int32, copy=False)
+
+    numbers = table.of_cells(("row codes", *_cells_of(table, name)), made)
+    if found.values is found.texts:
+        return numbers
+    return np.concatenate((np.zeros(1, dtype=np.int32), found.codes))[numbers]
 
 
 def value_codes(table: Table, column: Column) -> tuple[Int32Array, int]:
@@ -230,7 +298,7 @@ def value_codes(table: Table, column: Column) -> tuple[Int32Array, int]:
     (array([1, 1, 2, 0], dtype=int32), 3)
     """
     found = spellings(table, column)
-    return found.of_rows(table.text(column.name)), len(found.values) + 1
+    return row_codes(table, column, found), len(found.values) + 1
 
 
 def person_texts(tables: Sequence[Table]) -> list[pl.Series]:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
+from velado.data.hierarchies import HIERARCHIES
 from velado.data.taxonomy import DateLevel, widths_nest
 from velado.errors import ParameterError, SchemaError
 from velado.settings import Setting, Where, read, settings, specs, table_of, unknown_key
@@ -34,6 +35,7 @@ BUILDERS: Mapping[str, tuple[str, ...]] = {
     "dates": ("levels", "format"),
     "flat": (),
     "auto": (),
+    **{one.name: () for one in HIERARCHIES},
 }
 """How taxonomies are made, and the options of each way."""
 _NEEDED = {"levels": "file", "intervals": "widths", "prefix": "keep"}

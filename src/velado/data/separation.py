@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from velado.data.normal import spellings, value_codes
+from velado.data.normal import row_codes, spellings, value_codes
 from velado.data.partition import GroupCounts, Int32Array, Int64Array, Partition
 from velado.data.schema import Column
 from velado.data.table import Table
@@ -106,7 +106,7 @@ def visible_codes(table: Table, column: Column) -> Codes:
     (array([1, 1, 2], dtype=int32), 3)
     """
     found = spellings(table, column, blanks=False)
-    return found.of_rows(table.text(column.name)), len(found.values) + 1
+    return row_codes(table, column, found), len(found.values) + 1
 
 
 def best_sets(coded: Mapping[str, Codes], largest: int = 3) -> tuple[ColumnSet, ...]:

@@ -57,6 +57,8 @@ class Table:
     behind: pl.Series | None = None
     # What was worked out of the cells once (spellings); a table with other cells or another schema begins anew.
     _known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    # What depends on the cells and on which of them are missing alone: the same cells under another schema know it too.
+    _cells: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -119,6 +121,14 @@ class Table:
         found: T = self._known[asked]
         return found
 
+    def of_cells(self, asked: tuple[object, ...], make: Callable[[], T]) -> T:
+        """As `once`, for what no role and no kind changes: the table with another schema gets it too."""
+        key = (self.schema.missing_values, *asked)
+        if key not in self._cells:
+            self._cells[key] = make()
+        found: T = self._cells[key]
+        return found
+
     def arrived(self, came: CameAs, left_out: pl.DataFrame | None = None) -> Table:
         """The same cells with how they came, and with what else was *left_out* of the frame."""
         parts = [part for part in (self.dropped, left_out) if part is not None]
@@ -134,11 +144,13 @@ class Table:
 
     def with_schema(self, schema: Schema) -> Table:
         """The same cells with another meaning."""
-        return replace(self, schema=schema)
+        out = replace(self, schema=schema)
+        object.__setattr__(out, "_cells", self._cells)
+        return out
 
     def is_missing(self, name: str) -> pl.Series:
         """True where a column has no value: null, or one of the texts the schema calls missing."""
-        return self.once(("missing", name), lambda: self._missing(name))
+        return self.of_cells(("missing", name), lambda: self._missing(name))
 
     def _missing(self, name: str) -> pl.Series:
         series = self.frame.get_column(name)

@@ -433,13 +433,13 @@ def dates(
     ('2024-03-07', '2024', '*')
     """
     wanted = [level for level in DATE_LEVELS if level in levels]
-    parsed = _parse_dates(values, form, column)
+    parsed = parse_dates(values, form, column)
     order = sorted(range(len(values)), key=lambda i: (parsed[i], values[i]))
     paths = [[values[i], *(_date_label(parsed[i], level) for level in wanted)] for i in order]
     return from_paths(paths, column)
 
 
-def _parse_dates(values: Sequence[str], form: str, column: str) -> list[date]:
+def parse_dates(values: Sequence[str], form: str, column: str) -> list[date]:
     """Each text as a date, or one error that counts those that are none."""
     out: list[date] = []
     bad = 0

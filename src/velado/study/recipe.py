@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 
 import tomli_w
 
+from velado.data.level_files import levels_text
 from velado.data.schema import Schema
 from velado.data.staging import Formulas
 from velado.errors import SchemaError
@@ -171,9 +172,7 @@ def _taxonomy_entries(schema: Schema) -> dict[str, dict[str, object]]:
         ):
             continue
         if spec.paths is not None:
-            text = io.StringIO()
-            csv.writer(text, delimiter=";", lineterminator="\n").writerows(spec.paths)
-            out[name] = {"levels": text.getvalue()}
+            out[name] = {"levels": levels_text(spec.paths)}
         elif spec.tree is not None:
             out[name] = {"nodes": dict(spec.tree)}
     return out

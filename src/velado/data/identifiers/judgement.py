@@ -45,7 +45,7 @@ from velado.data.identifiers.headers import (
     read_code_header,
     read_header,
 )
-from velado.data.normal import normal_of, tidy_texts
+from velado.data.normal import distinct_normal, distinct_texts, normal_of, tidy_texts
 from velado.data.table import Table
 from velado.text import say
 
@@ -335,6 +335,11 @@ def counts(table: Table, name: str) -> tuple[int, int]:
 
 
 def _filled_and_distinct(table: Table, name: str) -> tuple[int, int]:
+    if table.frame.schema[name] == pl.String and table.behind is None:
+        often = distinct_texts(table, name)
+        kept = ~_masked(often.get_column("text"))
+        normal = distinct_normal(table, table.schema.columns[name])[0]
+        return int(often.get_column("n").filter(kept).sum()), normal.filter(kept).drop_nulls().n_unique()
     filled = _filled(table, name)
     distinct = filled.unique().cast(pl.String)
     # `P1` and `P1 ` are one person: people are counted as every room counts them.
@@ -342,6 +347,9 @@ def _filled_and_distinct(table: Table, name: str) -> tuple[int, int]:
 
 
 def _lone(table: Table, name: str) -> int:
+    if table.frame.schema[name] == pl.String and table.behind is None:
+        often = distinct_texts(table, name)
+        return int((~_masked(often.filter(pl.col("n") == 1).get_column("text"))).sum())
     return int(_filled(table, name).cast(pl.String).is_unique().sum())
 
 

@@ -21,7 +21,7 @@ from velado.data.identifiers.headers import (
     read_header,
 )
 from velado.data.identifiers.judgement import counts, identifying_columns
-from velado.data.normal import value_codes
+from velado.data.normal import distinct_texts, value_codes
 from velado.data.partition import Int32Array, Int64Array
 from velado.data.table import Table
 from velado.text import say
@@ -224,7 +224,7 @@ def _linking_columns(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
 
 def _linking(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
     columns = table.schema.columns
-    kept = [name for name in quasi if name in table.frame.columns and table.frame[name].n_unique() > 1]
+    kept = [name for name in quasi if name in table.frame.columns and _differ(table.frame[name])]
     life = [name for name in kept if _lasts(name) or not _AGES.isdisjoint(header_tokens(name))]
     core = life or kept
     if not core or table.rows < 2 * _LEAST_VALUES:
@@ -241,9 +241,11 @@ def _linking(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
         if name in kept or columns[name].group or header_of_others(name):
             continue
         series = table.frame[name].set(table.is_missing(name), None)
-        if series.dtype == pl.Boolean or series.dtype.is_temporal() or not _may_follow(series):
+        if series.dtype == pl.Boolean or series.dtype.is_temporal():
             continue
-        values = series.drop_nulls().n_unique()
+        values = _different(table, name, series)
+        if not _may_follow(series, values):
+            continue
         if len(core) == 1 and values < 3 * same[core[0]].n_unique():
             continue  # a recoding of the one column, which the side doors see
         if _agrees(series, same) < 0.9:
@@ -255,11 +257,20 @@ def _linking(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for _, name in sorted(out))
 
 
-def _may_follow(series: pl.Series) -> bool:
+def _differ(series: pl.Series) -> bool:
+    return series.len() > 0 and bool(series.ne_missing(series.gather([0])).any())
+
+
+def _different(table: Table, name: str, series: pl.Series) -> int:
+    if series.dtype == pl.String and table.behind is None:
+        return distinct_texts(table, name).height
+    return series.drop_nulls().n_unique()
+
+
+def _may_follow(series: pl.Series, values: int) -> bool:
     filled = series.drop_nulls()
     if filled.len() < 2 * _LEAST_VALUES or filled.head(2_000).n_unique() < min(_LEAST_VALUES, filled.len()):
         return False
-    values = filled.n_unique()
     if values < _LEAST_VALUES or values * _ONE_PERSON_EACH > filled.len():
         return False
     some = filled.head(200).cast(pl.String)
