@@ -40,6 +40,7 @@ _HOME = {
     "compare": "velado.study.compare",
     "create_ledger": "velado.query.store",
     "encode": "velado.data.encode",
+    "gather_evidence": "velado.study.evidence",
     "inspect": "velado.data.inspect",
     "measure": "velado.measures.measured",
     "measure_files": "velado.measures.measured",
@@ -53,6 +54,7 @@ _HOME = {
     "to_frame": "velado.data.frames",
     "transform": "velado.release.transform",
     "verify": "velado.release.verify",
+    "verify_evidence": "velado.study.evidence",
 }
 
 _REGISTRIES = ("METHODS", "GUARANTEES")

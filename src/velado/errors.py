@@ -25,6 +25,7 @@
     │   ├── PlaintextOverflow        a number that does not fit in what it would be encrypted in
     │   ├── SingularDesignError      columns that are combinations of others; also an InputError
     │   └── ProtocolError            a message that a party refuses
+    ├── EvidenceRefused              an evidence pack was changed, contradicts itself, or is of another table or key
     ├── OutputError                  the output folder exists, or cannot be written
     └── MissingExtra                 an optional library is not installed
 
@@ -268,6 +269,16 @@ class ProtocolError(EncryptionError):
     >>> ProtocolError.exit_code, issubclass(ProtocolError, EncryptionError)
     (10, True)
     """
+
+
+class EvidenceRefused(VeladoError):
+    """An evidence pack was changed, contradicts itself, or does not belong to the table or key it was held against.
+
+    >>> EvidenceRefused.exit_code, issubclass(EvidenceRefused, VeladoError)
+    (11, True)
+    """
+
+    exit_code = 11
 
 
 class OutputError(VeladoError):

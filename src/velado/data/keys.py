@@ -30,6 +30,7 @@ _PSEUDONYM = b"velado pseudonym 1\0"
 _FINGERPRINT = b"velado key fingerprint 1\0"
 _DRAW = b"velado draw 1\0"
 _DIGEST = b"velado digest 1\0"
+_SEED = b"velado seed 1\0"
 
 
 class _RandomBytes(Protocol):
@@ -103,6 +104,10 @@ class Key:
         would cancel out in their difference.
         """
         return KeyedDraws(hmac.digest(self.secret, _DRAW + use.encode() + b"\0" + content, "sha256"))
+
+    def seed_for(self, use: str) -> bytes:
+        """32 secret bytes for one *use*, such as a signing key, that tell nothing of the key or of another use."""
+        return hmac.digest(self.secret, _SEED + use.encode(), "sha256")
 
     def digest(self, content: bytes) -> str:
         """A fingerprint of *content* that only the owner can compute, so that nobody can test guesses of it."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from velado.data.io import read_table
-from velado.data.staging import PRIVATE, PUBLIC
+from velado.data.staging import PRIVATE, PUBLIC, reason_of
+from velado.errors import InputError, TableError
+from velado.text import say
 
 TABLES = ("table.csv", "table.parquet")
 Chosen = Literal["auto", "value", "class"]
@@ -103,3 +106,79 @@ def _substitutions(manifest: Mapping[str, object]) -> Chosen:
         return "value"
     recoder = recoder or ("centroid" if profile == "paper" else "cover")
     return "auto" if recoder == "cover" else "class"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ReleaseFiles:
+    """The parts of a release folder that evidence is made from.
+
+    >>> ReleaseFiles(manifest={}, manifest_sha256="", table=Path("t.csv"), recipe=Path("r.toml"), measured=None).table.name
+    't.csv'
+    """
+
+    manifest: Mapping[str, Any]
+    manifest_sha256: str
+    table: Path
+    recipe: Path
+    measured: Mapping[str, Any] | None
+
+
+def read_release_files(folder: Path) -> ReleaseFiles:
+    """What stands in a folder that `publish` made, or an error: it is none, or it lacks its private part.
+
+    >>> read_release_files(Path("no-such-folder"))
+    Traceback (most recent call last):
+    velado.errors.InputError: 'no-such-folder' is not the folder of a release of one table. A pack is made from its manifest, its recipe and its table. Give the folder that `velado anonymize -o` wrote, with its private part.
+    """
+    manifest = _manifest(folder)
+    output = manifest.get("output")
+    name = output.get("file") if isinstance(output, dict) else None
+    recipe = folder / PRIVATE / "recipe.toml"
+    table = folder / PUBLIC / str(name)
+    if name not in TABLES or not table.is_file() or not recipe.is_file():
+        raise InputError(
+            say("'{folder}' is not the folder of a release of one table.", folder=folder.name),
+            "A pack is made from its manifest, its recipe and its table.",
+            "Give the folder that `velado anonymize -o` wrote, with its private part.",
+        )
+    measured = folder / PRIVATE / "measured.json"
+    try:
+        figures = json.loads(measured.read_text(encoding="utf-8")) if measured.is_file() else None
+    except (ValueError, OSError, RecursionError):
+        raise InputError(
+            "The figures in the release's private folder (measured.json) cannot be read.",
+            "They are a part of the evidence.",
+            "Publish the table again, or take the file away: the pack then says that they are missing.",
+        ) from None
+    return ReleaseFiles(
+        manifest=manifest,
+        manifest_sha256=hashlib.sha256((folder / PUBLIC / "manifest.json").read_bytes()).hexdigest(),
+        table=table,
+        recipe=recipe,
+        measured=figures,
+    )
+
+
+def read_bytes(path: Path, most: int | None = None) -> bytes:
+    """The bytes of a file; one larger than *most* bytes is refused unread.
+
+    >>> read_bytes(Path("no-such-file"))
+    Traceback (most recent call last):
+    velado.errors.TableError: 'no-such-file' cannot be read (No such file or directory). Nothing was read. Check the path and the permissions.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read() if most is None else file.read(most + 1)
+    except (OSError, ValueError) as error:
+        raise TableError(
+            say("'{path}' cannot be read ({reason}).", path=path.name, reason=reason_of(error)),
+            "Nothing was read.",
+            "Check the path and the permissions.",
+        ) from None
+    if most is not None and len(content) > most:
+        raise InputError(
+            say("'{path}' is larger than {most:,} bytes.", path=path.name, most=most),
+            "It is some other file.",
+            "Check the path.",
+        )
+    return content

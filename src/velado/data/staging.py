@@ -310,7 +310,8 @@ PUBLIC_FILES = frozenset({"table.csv", "table.parquet", MANIFEST, "about.html"})
 """What `release/` may hold beside the tables its manifest lists."""
 
 PRIVATE_FILES = frozenset(
-    {"report.html", "report.md", "report.json", "recipe.toml", "schema.toml"} | {"owner.key", "rows.csv"}
+    {"report.html", "report.md", "report.json", "recipe.toml", "schema.toml"}
+    | {"owner.key", "rows.csv", "measured.json"}
 )
 """What `private/` may hold."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
 
 from velado.release.guarantees import GUARANTEES, Verdict
 from velado.release.recoded import NoteName
@@ -44,6 +46,15 @@ def phrase(code: str) -> str:
     ('Sentence', 'str')
     """
     return _PHRASES.get(code, code)
+
+
+def verdict_of(told: Mapping[str, Any]) -> Verdict:
+    """The verdict that a manifest tells.
+
+    >>> verdict_of({"guarantee": "k-anonymity", "holds": True, "needed": 5, "achieved": 7, "unit": "rows"}).achieved
+    7
+    """
+    return Verdict(**{one.name: told[one.name] for one in fields(Verdict) if one.name in told})
 
 
 def verdict_sentence(verdict: Verdict) -> str:

@@ -44,6 +44,7 @@ from velado.release.release import Release
 from velado.release.release import release as make_release
 from velado.release.run_settings import Bound, Guarantees
 from velado.report.blocks import Page
+from velado.report.evidence.figures import measured_figures
 from velado.report.facts import OutputFacts, ReleaseFacts, SourceFacts, WhatIf, WhatIfs
 from velado.report.manifest import input_digest, manifest, manifest_json
 from velado.report.release_page import public_page, release_page
@@ -59,6 +60,11 @@ RENDERERS: Mapping[Report, Callable[[ReleaseFacts, Page], str]] = {
         {"language": language(), "facts": _in_english(facts), "report": page}
     ),
 }
+
+
+def _in_plain_english(figures: object) -> bytes:
+    with speaking("en"):
+        return to_json(figures).encode()
 
 
 def _in_english(facts: ReleaseFacts) -> object:
@@ -306,6 +312,7 @@ def _run(
         f"{PUBLIC}/manifest.json": manifest_json(manifest(facts, key, everyone)),
         f"{PRIVATE}/recipe.toml": recipe.to_toml().encode(),
         f"{PRIVATE}/{OWNER_FILE}": key.secret + b"\n",
+        f"{PRIVATE}/measured.json": _in_plain_english(measured_figures(facts)),
         f"{PRIVATE}/rows.csv": csv_bytes(pl.DataFrame({"row": release.rows + 1})),
     }
     with speaking(recipe.language):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +21,9 @@ from velado.release.guarantees import KAnonymity
 from velado.release.methods._method import Method
 from velado.release.operations._operation import Operation
 from velado.release.recoded import Cell
+from velado.report.evidence.pack import EvidencePack
 from velado.study.engine_run import EnginePublished, publish_files
+from velado.study.evidence import gather_evidence
 from velado.study.run import Published, publish
 
 
@@ -165,3 +168,18 @@ def small_lake() -> EnginePublished:
             out=Path(folder) / "out",
             key=Key(bytes(range(40))),
         )
+
+
+@cache
+def small_evidence() -> EvidencePack:
+    """The evidence pack of `small_release`, read by Brazil's law and made at a fixed time.
+
+    >>> small_evidence().document["law"]
+    'lgpd'
+    """
+    frame = pl.DataFrame({"age": [20, 21, 30, 31, 40, 41, 50, 51], "illness": [*"abcabcab"]})
+    columns = {"age": {"role": "quasi", "kind": "numeric"}, "illness": {"role": "sensitive"}}
+    with TemporaryDirectory() as folder:
+        out, key = Path(folder) / "out", Key(bytes(range(40)))
+        publish(frame, Schema.from_dict({"columns": columns}), "mondrian", k=2, out=out, key=key)
+        return gather_evidence(out, "lgpd", key=key, now=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))

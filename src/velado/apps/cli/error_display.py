@@ -35,6 +35,7 @@ EXIT_CODES = {
     8: say("the ledger is missing, was edited or rolled back, or cannot be written"),
     9: say("the engine did not answer"),
     10: say("a key, ciphertext or message was refused, or an encrypted job failed"),
+    11: say("an evidence pack was changed, contradicts itself, or is of another table or key"),
     130: say("interrupted by the user"),
     143: say("ended by a signal of the system"),
 }

@@ -1,0 +1,316 @@
+"""The document of a pack: what was given (manifest, figures, a fresh count, statements) and what follows from it.
+
+What follows is worked out here and nowhere else, from what was given alone. So who checks a pack works it out again: a pack
+whose parts contradict each other is one that does not come out the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from velado.errors import EvidenceRefused
+from velado.release.guarantees import GUARANTEES
+from velado.report.manifest import package_version
+from velado.text import Language, say
+
+FORMAT = 1
+SKEW = timedelta(minutes=10)
+"""Clocks of two machines may differ by so much."""
+_OF_COLUMNS = (
+    "role",
+    "kind",
+    "publish",
+    "person",
+    "group",
+    "side_door",
+    "identifier",
+    "reason",
+    "missing",
+    "case",
+)
+_OF_TABLE = ("missing", "missing_values", "decimal", "encoding", "separator")
+_ROUNDING = 1e-3
+
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """What a pack is made from.
+
+    *manifest* is that of the release, *counted* what a fresh count of its table found, *measured* the figures the run kept, or
+    None where it kept none; *statements* are what people say, *made* is when, *law* by which law it is read.
+
+    >>> Given(manifest={}, counted={}, measured=None, statements={}, made="", law="lgpd", language="en").law
+    'lgpd'
+    """
+
+    manifest: Document
+    counted: Document
+    measured: Document | None
+    statements: Mapping[str, str]
+    made: str
+    law: str
+    language: Language
+    manifest_sha256: str = ""
+
+
+def document_of(given: Given) -> dict[str, Any]:
+    """The whole document; no cell of any table stands in it.
+
+    >>> from velado.testing.examples import small_evidence
+    >>> [column["fate"] for column in small_evidence().document["found"]["columns"]]
+    ['generalized', 'published']
+    """
+    manifest = public_manifest(given.manifest)
+    told: dict[str, Any] = {
+        "format": FORMAT,
+        "made": given.made,
+        "law": given.law,
+        "language": given.language,
+        "velado": package_version("velado"),
+        "manifest": manifest,
+        "manifest_sha256": given.manifest_sha256,
+        "counted": dict(given.counted),
+        "measured": None if given.measured is None else dict(given.measured),
+        "statements": dict(given.statements),
+    }
+    return {**told, "found": found_in(told)}
+
+
+def given_of(document: Document) -> Given:
+    """What a pack that is read was made from.
+
+    >>> from velado.testing.examples import small_evidence
+    >>> document_of(given_of(small_evidence().document)) == small_evidence().document
+    True
+    """
+    return Given(
+        manifest=document["manifest"],
+        counted=document["counted"],
+        measured=document["measured"],
+        statements=document["statements"],
+        made=document["made"],
+        law=document["law"],
+        language=document["language"],
+        manifest_sha256=document["manifest_sha256"],
+    )
+
+
+def public_manifest(manifest: Document) -> dict[str, Any]:
+    """The manifest without what may be values of the table: lists of values, bounds, labels, settings of operations.
+
+    >>> columns = {"sex": {"role": "quasi", "kind": "categorical", "values": ["F", "M"]}}
+    >>> from velado.testing.examples import small_evidence
+    >>> whole = {**small_evidence().document["manifest"], "schema": {"columns": columns}}
+    >>> public_manifest(whole)["schema"]["columns"]
+    {'sex': {'role': 'quasi', 'kind': 'categorical'}}
+    """
+    schema = manifest["schema"]
+    columns = {
+        name: {
+            **{key: column[key] for key in _OF_COLUMNS if key in column},
+            **({"taxonomy": _taxonomy(column["taxonomy"])} if "taxonomy" in column else {}),
+        }
+        for name, column in schema["columns"].items()
+    }
+    table = {key: value for key, value in schema.get("table", {}).items() if key in _OF_TABLE}
+    dataset = {key: value for key, value in schema.get("dataset", {}).items() if key in ("name", "version")}
+    how = manifest["how"]
+    operations = [
+        {key: one[key] for key in ("name", "column", "columns") if key in one} for one in how["operations"]
+    ]
+    return {
+        **manifest,
+        "schema": {
+            **({"dataset": dataset} if dataset else {}),
+            **({"table": table} if table else {}),
+            "columns": columns,
+        },
+        "how": {**how, "operations": operations},
+    }
+
+
+def _taxonomy(entry: Any) -> dict[str, Any]:
+    return {key: entry[key] for key in ("builder", "keyed_sha256") if key in entry}
+
+
+def found_in(told: Document) -> dict[str, Any]:
+    """What follows from what was given: each column's fate, the unit that was counted, decisions, what was not examined.
+
+    >>> from velado.testing.examples import small_evidence
+    >>> found_in(small_evidence().document)["unit"]
+    'rows'
+    """
+    manifest, measured = told["manifest"], told["measured"]
+    return {
+        "columns": _columns(manifest, measured),
+        "unit": unit_of(manifest),
+        "holds": all(one["holds"] for one in manifest["promise"]["verdicts"]),
+        "decisions": _decisions(manifest),
+        "not_examined": _not_examined(told),
+    }
+
+
+def unit_of(manifest: Document) -> str:
+    """Whether the promise counts people or rows.
+
+    >>> unit_of({"promise": {"verdicts": [{"unit": "people"}]}})
+    'people'
+    """
+    units = [verdict["unit"] for verdict in manifest["promise"]["verdicts"]]
+    return "people" if "people" in units else "rows"
+
+
+def _columns(manifest: Document, measured: Document | None) -> list[dict[str, Any]]:
+    """Every column of the source and what became of it."""
+    declared, published = manifest["schema"]["columns"], manifest["output"]["columns"]
+    losses = manifest["metrics"]["ncp"]["by_column"]
+    altered = {} if measured is None else measured["altered_columns"]
+    out = []
+    for name in manifest["input"]["columns"]:
+        column = declared.get(name, {"role": "other", "kind": "text"})
+        fate = "held back"
+        if name in published:
+            coarser = column["role"] == "quasi" and losses.get(name, 0) > 0
+            fate = "altered" if name in altered else "generalized" if coarser else "published"
+        out.append(
+            {
+                "column": name,
+                "role": column["role"],
+                "kind": column["kind"],
+                "person": bool(column.get("person")),
+                "fate": fate,
+                "loss": losses.get(name),
+                "operations": list(altered.get(name, ())),
+            }
+        )
+    for name in () if measured is None else measured["dropped_columns"]:
+        out.append(
+            {
+                "column": name,
+                "role": "undeclared",
+                "kind": "",
+                "person": False,
+                "fate": "dropped",
+                "loss": None,
+                "operations": [],
+            }
+        )
+    return out
+
+
+def _decisions(manifest: Document) -> list[dict[str, str]]:
+    """What somebody signed for in the schema, with the reason that was given."""
+    return [
+        {"column": name, "decision": decision, "reason": str(column.get("reason", ""))}
+        for name, column in manifest["schema"]["columns"].items()
+        for decision in ("side_door", "identifier")
+        if column.get(decision) == "accept"
+    ]
+
+
+def _not_examined(told: Document) -> list[str]:
+    """Codes of what was not looked at; `pages` has the words."""
+    manifest, measured = told["manifest"], told["measured"]
+    unmeasured = measured is None
+    link = {} if measured is None else measured["linkability"]
+    checks = (
+        ("choice of quasi-identifiers", True),
+        ("earlier releases", True),
+        ("joins with other tables", True),
+        ("rows of one person by stable columns", True),
+        ("values of columns published as they are", True),
+        ("membership", True),
+        ("original", True),
+        ("figures", unmeasured),
+        ("people", unit_of(manifest) == "rows"),
+        ("population", not unmeasured and not link["population_known"]),
+        ("record linkage", not unmeasured and link["record_linkage"] is None),
+        ("partial knowledge", not unmeasured and link["subsets_tried"] is None),
+        ("sample", bool(manifest.get("judged"))),
+    )
+    return [code for code, holds in checks if holds]
+
+
+# ---- what a pack may not say
+
+
+def contradictions(document: Document) -> list[str]:
+    """What in a document cannot be true together with the rest of it; nothing where all fits.
+
+    >>> from velado.testing.examples import small_evidence
+    >>> contradictions(small_evidence().document)
+    []
+    """
+    manifest, counted, measured = document["manifest"], document["counted"], document["measured"]
+    out: list[str] = []
+    directions = {kind.name: kind.direction for kind in GUARANTEES}
+    asked = [one["name"] for one in manifest["how"]["guarantees"]]
+    verdicts: Sequence[Document] = manifest["promise"]["verdicts"]
+    if [one["guarantee"] for one in verdicts] != asked:
+        out.append(say("the verdicts are not those of the promises that were asked for"))
+    for one in (*verdicts, *counted["verdicts"]):
+        enough = one["achieved"] >= one["needed"] - _ROUNDING
+        if directions.get(one["guarantee"]) == "at most":
+            enough = one["achieved"] <= one["needed"] + _ROUNDING
+        if bool(one["holds"]) != enough:
+            out.append(
+                say("the verdict on {promise} does not follow from its figures", promise=one["guarantee"])
+            )
+    for one in counted["verdicts"]:
+        told = next((v for v in verdicts if v["guarantee"] == one["guarantee"]), None)
+        if told is None or not _agree(told, one):
+            out.append(
+                say("the fresh count of {promise} differs from the release's own", promise=one["guarantee"])
+            )
+    if counted["sha256"] != manifest["output"]["sha256"] or counted["rows"] != manifest["output"]["rows"]:
+        out.append(say("the fresh count is of another table"))
+    if manifest["metrics"]["rows"] != manifest["output"]["rows"]:
+        out.append(say("the number of rows is told in two ways"))
+    if measured is not None:
+        if measured["output_sha256"] != manifest["output"]["sha256"]:
+            out.append(say("the figures are of another table"))
+        if measured["singling_out"]["smallest_rows"] != counted["smallest_group"]:
+            out.append(say("the smallest group is told in two ways"))
+        if measured["counted_in"] != unit_of(manifest) and verdicts:
+            out.append(say("the unit of counting is told in two ways"))
+    return out
+
+
+def _agree(told: Document, counted: Document) -> bool:
+    """A count of rows can only be larger than one of people; else the two are the same figure."""
+    if told["needed"] != counted["needed"]:
+        return False
+    if told["unit"] != counted["unit"]:
+        return bool(told["unit"] == "people" and counted["achieved"] >= told["achieved"])
+    return abs(float(told["achieved"]) - float(counted["achieved"])) <= _ROUNDING
+
+
+def refuse_time(made: str, now: datetime) -> datetime:
+    """When a pack was made, if that is a moment that has been.
+
+    >>> from datetime import UTC
+    >>> refuse_time("2026-01-02T03:04:05+00:00", datetime(2026, 2, 1, tzinfo=UTC)).year
+    2026
+    """
+    try:
+        at = datetime.fromisoformat(made)
+    except (TypeError, ValueError):
+        at = None
+    if at is None or at.tzinfo is None or at.isoformat(timespec="seconds") != made:
+        raise EvidenceRefused(
+            "The pack does not say when it was made.",
+            "Its figures hold for what was known then.",
+            "Ask for the pack again, from who signed it.",
+        )
+    if at > now + SKEW:
+        raise EvidenceRefused(
+            say("The pack says that it was made on {made}, which is yet to come.", made=at.date()),
+            "Its time was made up, or a clock is wrong.",
+            "Compare the clocks; ask for a pack with the right time.",
+        )
+    return at
