@@ -62,28 +62,18 @@ def exposure(table: Table, columns: Sequence[str], person: str | None) -> Presen
     1
     """
     coded = [visible_codes(table, table.schema.columns[name]) for name in columns]
-    owner = None if person is None else value_codes(table, table.schema.columns[person])[0]
-    return exposure_of(tuple(columns), coded, owner)
-
-
-def exposure_of(
-    columns: tuple[str, ...], coded: Sequence[Codes], owner: Int32Array | None
-) -> PresentExposure:
-    """The same from the codes of the columns and of each row's *owner*. O(n log n).
-
-    >>> exposure_of(("age",), [(np.array([1, 1, 2], np.int32), 3)], None).unique_rows
-    1
-    """
     partition = Partition.by_codes([codes for codes, _ in coded], [size for _, size in coded])
     alone = int((partition.sizes == 1).sum())
-    rows = int(partition.sizes.sum())
-    people, unique_people = rows, alone
-    if owner is not None:
+    people, unique_people = table.rows, alone
+    if person is not None:
+        owner = value_codes(table, table.schema.columns[person])[0]
         people = np.count_nonzero(np.bincount(owner))
         counts = GroupCounts.of(partition, owner)
         assert counts.people is not None
         unique_people = np.count_nonzero(np.bincount(owner[(counts.people == 1)[partition.labels]]))
-    return PresentExposure(columns, rows, alone, people, unique_people, int(partition.sizes.min()))
+    return PresentExposure(
+        tuple(columns), table.rows, alone, people, unique_people, int(partition.sizes.min())
+    )
 
 
 def separation(counts: Int64Array) -> float:
