@@ -14,13 +14,13 @@ from velado.data.table import Undeclared
 from velado.errors import ParameterError, VeladoError
 from velado.measures.measured import measure
 from velado.release.anonymize import carry_out, goal_for
-from velado.release.goal import DEFAULT_K, Progress, silent
+from velado.release.goal import DEFAULT_K, Goal, Progress, silent
 from velado.release.methods import METHODS
 from velado.release.methods._method import Method
 from velado.release.methods.improve import Effort
 from velado.release.methods.progressive.objectives.mixture import OBJECTIVES
 from velado.release.methods.progressive.progressive import Progressive
-from velado.release.prepare import prepare
+from velado.release.prepare import Prepared, prepare
 from velado.release.run_settings import Guarantees, run_settings
 from velado.text import say
 
@@ -139,36 +139,52 @@ def compare(
         progress(number / len(chosen), method.title)
         purpose = objectives[number - len(chosen)] if number >= len(chosen) - len(objectives) else ""
         goal = goal_for(prepared, method, k, asked.guarantees, asked.suppression, asked.blind)
-        start = time.process_time()
-        try:
-            release = carry_out(prepared, method, goal, seed=asked.seed, improve=improving)
-        except VeladoError as error:
-            results.append(Compared(method=method.name, objective=purpose, failed=error.what))
-            continue
-        spent = time.process_time() - start
-        scores, sizes = measure(release), release.checked.partition.sizes
-        results.append(
-            Compared(
-                method=method.name,
-                objective=purpose,
-                loss=release.loss,
-                groups=int(sizes.size),
-                smallest=int(sizes.min()),
-                suppressed=release.suppressed,
-                linked=None if scores.linkage is None else scores.linkage.share,
-                false_cells=None if scores.false_cells is None else scores.false_cells.share,
-                seconds=spent,
-                sse=scores.numbers.get("sse"),
-                discernibility=scores.numbers.get("discernibility"),
-                marginals=scores.numbers.get("marginals"),
-            )
-        )
+        results.append(compared(prepared, method, goal, asked.seed, improving, purpose))
     progress(1.0, "done")
     results.sort(
         key=lambda result: (result.loss is None, result.loss or 0.0, result.method, result.objective)
     )
     names = ("k-anonymity", *(guarantee.name for guarantee in asked.guarantees))
     return Comparison(k=k, rows=table.rows, guarantees=names, results=tuple(results))
+
+
+def compared(
+    prepared: Prepared,
+    method: Method,
+    goal: Goal,
+    seed: int = 0,
+    improve: Effort | None = None,
+    purpose: str = "",
+) -> Compared:
+    """What *method* makes of a prepared table at *goal*, or why it cannot.
+
+    >>> from velado.release.methods import Mondrian
+    >>> from velado.testing.examples import table
+    >>> ages = prepare(table(age=[20, 21, 30, 31]))
+    >>> compared(ages, Mondrian(), goal_for(ages, Mondrian(), 2)).groups
+    2
+    """
+    start = time.process_time()
+    try:
+        release = carry_out(prepared, method, goal, seed=seed, improve=improve)
+    except VeladoError as error:
+        return Compared(method=method.name, objective=purpose, failed=error.what)
+    spent = time.process_time() - start
+    scores, sizes = measure(release), release.checked.partition.sizes
+    return Compared(
+        method=method.name,
+        objective=purpose,
+        loss=release.loss,
+        groups=int(sizes.size),
+        smallest=int(sizes.min()),
+        suppressed=release.suppressed,
+        linked=None if scores.linkage is None else scores.linkage.share,
+        false_cells=None if scores.false_cells is None else scores.false_cells.share,
+        seconds=spent,
+        sse=scores.numbers.get("sse"),
+        discernibility=scores.numbers.get("discernibility"),
+        marginals=scores.numbers.get("marginals"),
+    )
 
 
 def _chosen(chosen: Sequence[Method] | None) -> Sequence[Method]:
