@@ -1,7 +1,8 @@
 """What a table looks like, as a worker found it once and every page shows it: `.desk/profiles/KEY/`.
 
-    profile.json   columns with their findings and bars, who a person may be, the first rows    sample.parquet   evenly spaced rows
-    codes.npz      a code for every cell, for the live counter
+    profile.json       columns with their findings and bars, who a person may be, the first rows
+    codes-N.npy        a code for every cell of column N, for the live counter     people-N.npy   the same of who is who
+    values-N.parquet   the different values of column N, for its hierarchy          sample-N.parquet   some rows, whole people
 
 The server holds none of the table's rows but the few it shows.
 """
@@ -19,18 +20,23 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from velado.data.inspect import Inspection, inspect
+from velado.data.inspect import inspect
 from velado.data.io import read_table
-from velado.data.normal import value_codes
+from velado.data.normal import distinct_texts, value_codes
+from velado.data.partition import Int32Array
+from velado.data.profile import ColumnProfile, PersonCandidate
+from velado.data.profile import profile as profile_of
 from velado.data.schema import Schema
-from velado.data.separation import PresentExposure, exposure_of, visible_codes
+from velado.data.separation import PresentExposure, visible_codes
 from velado.data.staging import put_file
 from velado.data.table import Table
+from velado.data.told_apart import ToldApart
+from velado.study.preview import draw_sample
 from velado.text import LANGUAGES, told
 
 FIRST_ROWS = 12
-SAMPLE_ROWS = 5_000
-_BARS = 8
+MOST_VALUES = 50_000
+"""Columns with more different values have no hierarchy that a person could edit."""
 _LONGEST_CELL = 120
 
 
@@ -57,14 +63,34 @@ def make(path: Path, reading: Mapping[str, Any], folder: Path) -> None:
     if "encoding" in reading:
         schema = replace(schema, encoding=reading["encoding"])
     table = table.with_schema(schema)
+    found = replace(found, schema=schema)
+    shown = profile_of(table, found)
+    columns = schema.columns
+    numbers = {name: at for at, name in enumerate(columns)}
+    sizes = {}
+    for name, column in columns.items():
+        codes, sizes[name] = visible_codes(table, column)
+        np.save(folder / f"codes-{numbers[name]}.npy", _narrow(codes, sizes[name]))
+    people = [candidate.column for candidate in shown.candidates]
+    for name in people:
+        np.save(folder / f"people-{numbers[name]}.npy", value_codes(table, columns[name])[0])
+    for person in (None, *people):
+        marked = [replace(one, person=one.name == person) for one in columns.values()]
+        sample = draw_sample(table.with_schema(schema.with_columns(marked)))
+        mark = "rows" if person is None else numbers[person]
+        sample.table.frame.write_parquet(folder / f"sample-{mark}.parquet")
+    for card in shown.columns:
+        if card.found.identifier is None and card.found.distinct <= MOST_VALUES:
+            distinct_texts(table, card.name).write_parquet(folder / f"values-{numbers[card.name]}.parquet")
     document = {
         "rows": table.rows,
         "schema": schema.to_dict(),
         "encoding": table.encoding,
         "separator": table.separator,
-        "columns": _columns(table, found),
-        "candidates": _candidates(table, found),
-        "alike": [],
+        "sizes": sizes,
+        "columns": [_column(card) for card in shown.columns],
+        "candidates": [_candidate(table, one) for one in shown.candidates],
+        "alike": shown.alike,
         "missing_codes": [
             {"column": one.column, "code": one.code, "rows": one.rows, "applied": one.applied}
             for one in found.missing_codes
@@ -72,82 +98,42 @@ def make(path: Path, reading: Mapping[str, Any], folder: Path) -> None:
         "first": [[_cell(value) for value in row] for row in table.frame.head(FIRST_ROWS).iter_rows()],
         "judged": _both(found.judged),
     }
-    every = max(1, -(-table.rows // SAMPLE_ROWS))
-    table.frame.gather_every(every).write_parquet(folder / "sample.parquet")
-    codes = {f"v{at}": visible_codes(table, column)[0] for at, column in enumerate(schema.columns.values())}
-    people = {f"p{at}": value_codes(table, column)[0] for at, column in enumerate(schema.columns.values())}
-    with (folder / "codes.npz").open("wb") as file:
-        np.savez(file, **codes, **people)
     put_file(folder / "profile.json", json.dumps(document, ensure_ascii=False).encode(), private=True)
 
 
-def _columns(table: Table, found: Inspection) -> list[dict[str, object]]:
-    out = []
-    for finding in found.columns:
-        unique, bars = _bars(table, finding.name, finding.kind)
-        out.append(
-            {
-                "name": finding.name,
-                "role": finding.role,
-                "kind": finding.kind,
-                "publish": finding.publish,
-                "why": [_both(why) for why in finding.why],
-                "identifier": finding.identifier,
-                "suspected": finding.suspected,
-                "missing": finding.missing,
-                "distinct": finding.distinct,
-                "separation": finding.separation,
-                "unique": unique,
-                "bars": bars,
-                "danger": _danger(finding.role, finding.identifier, finding.publish, finding.separation),
-            }
-        )
-    return sorted(out, key=lambda one: -float(one["danger"]))  # type: ignore[arg-type]
+def _narrow(codes: Int32Array, size: int) -> npt.NDArray[Any]:
+    """The codes in as few bytes as hold them."""
+    return codes.astype(np.uint8 if size <= 1 << 8 else np.uint16 if size <= 1 << 16 else np.int32)
 
 
-def _danger(role: str, identifier: str | None, publish: bool, separation: float) -> float:
-    base = {"identifier": 3.0, "quasi": 2.0, "sensitive": 1.0, "other": 0.0}[role]
-    return base + (0.5 if not publish else 0.0) + (0.0 if identifier is None else 0.2) + separation / 10
+def _column(card: ColumnProfile) -> dict[str, object]:
+    found = card.found
+    return {
+        "name": found.name,
+        "role": found.role,
+        "kind": found.kind,
+        "publish": found.publish,
+        "why": [_both(why) for why in found.why],
+        "identifier": found.identifier,
+        "suspected": found.suspected,
+        "missing": found.missing,
+        "distinct": found.distinct,
+        "unique": card.unique,
+        "bars": [[_cell(bar.label), bar.rows] for bar in card.bars],
+    }
 
 
-def _bars(table: Table, name: str, kind: str) -> tuple[float, list[list[object]]]:
-    counts = table.text(name).drop_nulls().alias("value").value_counts(sort=True, name="rows")
-    unique = float((counts["rows"] == 1).sum()) / max(table.rows, 1)
-    if kind == "numeric":
-        numbers = counts.with_columns(
-            pl.col("value").str.replace(",", ".").cast(pl.Float64, strict=False)
-        ).drop_nulls()
-        if numbers.height > _BARS:
-            edges = np.histogram_bin_edges(numbers["value"].to_numpy(), _BARS)
-            rows = np.histogram(numbers["value"].to_numpy(), edges, weights=numbers["rows"].to_numpy())[0]
-            return unique, [
-                [f"{low:g} – {high:g}", int(n)] for low, high, n in zip(edges, edges[1:], rows, strict=False)
-            ]
-        counts = numbers.sort("value").with_columns(pl.col("value").cast(pl.String))
-    return unique, [[_cell(value), int(rows)] for value, rows in counts.head(_BARS).iter_rows()]
-
-
-def _candidates(table: Table, found: Inspection) -> list[dict[str, object]]:
-    out = []
-    for finding in found.columns:
-        if finding.distinct < 2 or (
-            finding.identifier is None and finding.suspected is None and not finding.person
-        ):
-            continue
-        sizes = np.bincount(value_codes(table, table.schema.columns[finding.name])[0])[1:]
-        sizes = sizes[sizes > 0]
-        out.append(
-            {
-                "column": finding.name,
-                "people": int(sizes.size),
-                "blank": int(table.rows - sizes.sum()),
-                "mean": float(sizes.mean()) if sizes.size else 0.0,
-                "most": int(sizes.max()) if sizes.size else 0,
-                "several": int((sizes > 1).sum()),
-                "proposed": finding.person,
-            }
-        )
-    return sorted(out, key=lambda one: (not one["proposed"], -float(one["mean"])))  # type: ignore[arg-type]
+def _candidate(table: Table, one: PersonCandidate) -> dict[str, object]:
+    rows = distinct_texts(table, one.column).get_column("n")
+    return {
+        "column": one.column,
+        "people": one.people,
+        "mean": one.mean,
+        "most": one.most,
+        "several": int((rows > 1).sum()),
+        "blank": int(table.rows - rows.sum()),
+        "proposed": one.proposed,
+    }
 
 
 def _both(sentence: str) -> dict[str, str]:
@@ -180,18 +166,28 @@ class Profile:
         """What was found about one column."""
         return next(column for column in self.columns if column["name"] == name)
 
-    def sample(self) -> pl.DataFrame:
-        """Evenly spaced rows."""
-        return pl.read_parquet(self.folder / "sample.parquet")
+    def sample(self, person: str | None) -> pl.DataFrame:
+        """Some rows, whole people where a candidate says who one is."""
+        place = self.folder / f"sample-{'rows' if person is None else self._number(person)}.parquet"
+        return pl.read_parquet(place if place.exists() else self.folder / "sample-rows.parquet")
 
-    def told_apart(self, columns: Sequence[str], person: str | None) -> PresentExposure | None:
-        """Who can be picked out by *columns*; None where no column is named."""
-        names = list(self.schema().columns)
-        if not columns:
-            return None
-        codes = [_codes(str(self.folder), f"v{names.index(name)}") for name in columns]
-        owner = None if person is None else _codes(str(self.folder), f"p{names.index(person)}")
-        return exposure_of(tuple(columns), [(one, int(one.max()) + 1) for one in codes], owner)
+    def values(self, column: str) -> pl.DataFrame | None:
+        """The different texts of a column and their rows; None where they are too many, or name people."""
+        place = self.folder / f"values-{self._number(column)}.parquet"
+        return pl.read_parquet(place) if place.exists() else None
+
+    def told_apart(self, columns: Sequence[str], person: str | None) -> PresentExposure:
+        """Who can be picked out by *columns*."""
+        names = [*columns, *([] if person is None else [person])]
+        folder, sizes = str(self.folder), self.document["sizes"]
+        codes = {name: (_codes(folder, f"codes-{self._number(name)}"), sizes[name]) for name in names}
+        owners = {}
+        if person is not None and (self.folder / f"people-{self._number(person)}.npy").exists():
+            owners[person] = _codes(folder, f"people-{self._number(person)}")
+        return ToldApart(self.document["rows"], codes, owners).count(columns, person)
+
+    def _number(self, name: str) -> int:
+        return list(self.document["schema"]["columns"]).index(name)
 
 
 def load(folder: Path) -> Profile | None:
@@ -207,12 +203,7 @@ def _loaded(folder: str, moment: int) -> Profile:
     return Profile(Path(folder), json.loads(Path(folder, "profile.json").read_bytes()))
 
 
-@lru_cache(maxsize=2)
-def _archive(folder: str) -> Any:
-    return np.load(Path(folder, "codes.npz"))
-
-
-@lru_cache(maxsize=64)
-def _codes(folder: str, name: str) -> npt.NDArray[np.int32]:
-    found: npt.NDArray[np.int32] = _archive(folder)[name]
+@lru_cache(maxsize=16)
+def _codes(folder: str, name: str) -> Int32Array:
+    found: Int32Array = np.load(Path(folder, f"{name}.npy")).astype(np.int32)
     return found

@@ -149,7 +149,5 @@ def _counted(found: Profile, schema: Schema) -> Mapping[str, object]:
 
 def _line(found: Profile, columns: Sequence[str], person: str | None) -> dict[str, object]:
     counted = found.told_apart(columns, person)
-    if counted is None:
-        return {"alone": "0", "people": count(found.document["rows"]), "share": 0.0}
     share = counted.unique_people / max(counted.people, 1)
     return {"alone": count(counted.unique_people), "people": count(counted.people), "share": share}
