@@ -8,6 +8,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
+from starlette.concurrency import run_in_threadpool
 
 from velado.apps.desk import previewing
 from velado.apps.desk.answers import Answers
@@ -48,7 +49,7 @@ async def preview(request: Request) -> JSONResponse:
     given = await form(request)
     walk = Walk.of(project_of(request))
     _, recipe = walk.refuse_run()
-    return JSONResponse(await previewing.on_sample(walk, _promised(recipe, given)))
+    return JSONResponse(await run_in_threadpool(previewing.on_sample, walk, promised(recipe, given)))
 
 
 @router.post("/promise/preset")
@@ -79,7 +80,7 @@ async def promise(request: Request) -> Response:
 
     def edit(answers: Answers, recipe: Recipe | None) -> tuple[Answers, Recipe | None]:
         assert recipe is not None
-        return answers, replace(_promised(recipe, given), language=language())
+        return answers, replace(promised(recipe, given), language=language())
 
     project.change(edit, given.one("state"))
     if given.one("do") != "run":
@@ -114,7 +115,7 @@ def begin_run(request: Request) -> str:
     return name
 
 
-def _promised(recipe: Recipe, given: Form) -> Recipe:
+def promised(recipe: Recipe, given: Form) -> Recipe:
     """The recipe with the promise that the form names; every value is checked by the one reader of recipes."""
     document = recipe.to_dict()
     document["k"] = _number(given, "k", recipe.k)

@@ -18,7 +18,31 @@ const show = later(async () => {
   }
   place.removeAttribute("aria-busy");
   place.dataset.shown = String(mine);
+  whole(mine);
 });
+
+// Then on all rows: a process of its own works, and what an earlier one found is no longer asked for.
+const everything = document.getElementById("whole");
+let earlier = "";
+const whole = later(async (mine) => {
+  everything.textContent = place.dataset.working;
+  const body = fields(form);
+  body.set("earlier", earlier);
+  try {
+    earlier = (await ask("/promise/whole", body)).job;
+    for (const job = earlier; job === earlier && mine === last;) {
+      const said = await (await fetch(`/promise/whole/${job}`, { headers: { accept: "application/json" } })).json();
+      if (said.state !== "running") {
+        everything.textContent = said.lines.join(" ") || said.error?.what || "";
+        everything.dataset.shown = String(mine);
+        break;
+      }
+      await new Promise((done) => setTimeout(done, 400));
+    }
+  } catch (error) {
+    everything.textContent = error.said?.what ?? "";
+  }
+}, 1200);
 
 form.addEventListener("input", (event) => {
   const told = document.getElementById(`${event.target.id}-told`);
