@@ -80,7 +80,13 @@ def chart(runs: Sequence[Mapping[str, Any]], method: str, k: int | None) -> str:
         marks = [charts.line(sorted(spots), dash=charts.dash(at))] if len(spots) > 1 else []
         for run, (x, y) in zip(own, spots, strict=True):
             tip = told(
-                say("{method}, k = {k}: loss {loss:.1%}, risk {risk:.1%}", method=name, k=run["k"], loss=run["loss"], risk=run["mean"])
+                say(
+                    "{method}, k = {k}: loss {loss:.1%}, risk {risk:.1%}",
+                    method=name,
+                    k=run["k"],
+                    loss=run["loss"],
+                    risk=run["mean"],
+                )
             )
             if name == method and run["k"] == k:
                 marks.append(charts.dot("chosen", x, y))
@@ -88,7 +94,9 @@ def chart(runs: Sequence[Mapping[str, Any]], method: str, k: int | None) -> str:
             marks.append(charts.label(x + 7, y + 4, f"{run['k']}", size=11))
         parts.append(charts.group(marks, charts.colour(at)))
     best = min(known, key=lambda run: run["loss"])
-    finding = say("Least loss: {method} at k = {k}, {loss:.1%}.", method=best["method"], k=best["k"], loss=best["loss"])
+    finding = say(
+        "Least loss: {method} at k = {k}, {loss:.1%}.", method=best["method"], k=best["k"], loss=best["loss"]
+    )
     return charts.svg(told(say("Loss against risk")), told(join([finding])), _WIDTH, _HEIGHT, parts)
 
 

@@ -26,13 +26,15 @@ def on_sample(walk: Walk, recipe: Recipe) -> dict[str, Any]:
     assert walk.profile is not None
     sample = _sample(str(walk.profile.folder), recipe)
     method = recipe.method.name if recipe.method.name == QUICK else QUICK
-    found = preview(
-        sample, recipe.k or DEFAULT_K, method, recipe.guarantees, suppression=recipe.suppression
-    )
+    found = preview(sample, recipe.k or DEFAULT_K, method, recipe.guarantees, suppression=recipe.suppression)
     lines = told_lines(found)
     if recipe.method.name != method:
         lines.append(
-            say("By {quick}, which is quick; {method} mostly loses less.", quick=method, method=recipe.method.name)
+            say(
+                "By {quick}, which is quick; {method} mostly loses less.",
+                quick=method,
+                method=recipe.method.name,
+            )
         )
     lines.append(Sentence(found.stated) if not isinstance(found.stated, Sentence) else found.stated)
     return {"lines": [told(line) for line in lines], "loss": found.result.loss, "highest": found.highest}

@@ -25,6 +25,7 @@ from typing import Any
 import tomli_w
 
 from velado.apps.desk.answers import Answers, Settled, Source
+from velado.data.level_files import levels_text
 from velado.data.schema import Schema
 from velado.data.staging import file_digest, write_file
 from velado.errors import InputError, OutputError
@@ -162,14 +163,13 @@ class Project:
                 write_file(self.desk / "answers.json", answers.to_json(), force=True, private=True)
 
     def _write_recipe(self, recipe: Recipe) -> None:
-        for name, column in recipe.schema.columns.items():
+        for column in recipe.schema.columns.values():
             spec = column.taxonomy
             if spec is not None and spec.file is not None and spec.paths is not None:
-                lines = "".join(";".join(path) + "\n" for path in spec.paths)
+                lines = levels_text(spec.paths)
                 place = self.inside(spec.file)
                 if not place.exists() or place.read_bytes() != lines.encode():
                     write_file(place, lines.encode(), force=True)
-            del name
         schema = tomli_w.dumps(recipe.schema.to_dict(), multiline_strings=True)
         write_file(self.folder / "schema.toml", schema.encode(), force=True)
         # Last: the recipe is the state, and it holds what the other files say.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,9 @@ def withdraw(project: Project) -> None:
     (project.desk / f"{WAITING}.json").unlink(missing_ok=True)
 
 
-def hand_over(project: Project, job: Job, signature: Signature, evidence: Any) -> Path:
+def hand_over(
+    project: Project, job: Job, signature: Signature, evidence: Callable[[Path, Signature], None]
+) -> Path:
     """The release stands below releases/, whole, with its signature and its evidence pack; or nothing does."""
     out = job.folder / "out"
     table = out / "release" / job.result()["table"]
@@ -106,8 +109,7 @@ def hand_over(project: Project, job: Job, signature: Signature, evidence: Any) -
     try:
         shutil.copytree(out, stage)  # copies modes too: what is private stays so
         stage.chmod(0o700)
-        if evidence is not None:
-            evidence(stage, signature)
+        evidence(stage, signature)
         put_file(stage / "signature.json", _json(signature), private=True)
         project.releases.mkdir(exist_ok=True)
         os.rename(stage, project.releases / name)

@@ -71,7 +71,9 @@ async def begin(request: Request) -> Response:
         ks = []
     if not methods or not ks or min(ks) < 2 or len(ks) > 20:
         raise ParameterError(
-            "Nothing to compare was chosen.", "A comparison has methods and sizes of crowds.", "Tick at least one of each."
+            "Nothing to compare was chosen.",
+            "A comparison has methods and sizes of crowds.",
+            "Tick at least one of each.",
         )
     rows = 0 if given.one("rows") == "all" else SAMPLE_ROWS
     name = _compare(request, walk, recipe, {"methods": methods, "ks": ks, "rows": rows})
@@ -116,7 +118,9 @@ async def whole(request: Request) -> JSONResponse:
     earlier = given.one("earlier")
     if earlier:
         jobs.cancel(project.runs, earlier)
-    return JSONResponse({"job": _compare(request, walk, asked, {"methods": [QUICK], "ks": [asked.k or 5], "rows": 0})})
+    return JSONResponse(
+        {"job": _compare(request, walk, asked, {"methods": [QUICK], "ks": [asked.k or 5], "rows": 0})}
+    )
 
 
 @router.get("/promise/whole/{name}")
