@@ -110,7 +110,7 @@ def _shape(table: Table, column: Column, values: pl.Series) -> ValueShape | None
         return ValueShape(order=np.concatenate(([0], np.argsort(np.argsort(numbers, kind="stable")))))
     if column.taxonomy is None:
         return None
-    tree = _taxonomy(table, column, values.to_list())
+    tree = taxonomy_of(table, column, values.to_list())
     codes = _leaf_codes(table, column, tree, values.to_list())
     if -1 in codes:
         raise _uncovered(column, values.to_list(), codes)
@@ -300,7 +300,7 @@ def _placed(table: Table, column: Column, found: Spellings) -> tuple[Taxonomy, I
     spec = column.taxonomy
     by_hand = spec is not None and (spec.paths is not None or spec.tree is not None)
     values = (found.texts if by_hand else found.values).to_list()
-    tree = _taxonomy(table, column, values)
+    tree = taxonomy_of(table, column, values)
     codes = _leaf_codes(table, column, tree, values) if by_hand else [tree.code_of.get(v, -1) for v in values]
     if -1 in codes:
         raise _uncovered(column, values, codes)
@@ -439,7 +439,14 @@ def _with_blank_leaf(tree: Taxonomy) -> tuple[Taxonomy, int]:
     return Taxonomy(labels, parent.astype(np.int32), first, last, tree.leaves + 1), code
 
 
-def _taxonomy(table: Table, column: Column, values: list[str]) -> Taxonomy:
+def taxonomy_of(table: Table, column: Column, values: list[str]) -> Taxonomy:
+    """The taxonomy of a column's *values* as the schema makes it; where it says nothing, by days or by how values look.
+
+    >>> from velado.testing.examples import small_table
+    >>> ages = small_table(age=("quasi", "categorical", "31 31 35"))
+    >>> taxonomy_of(ages, ages.schema.quasi[0], ["31", "35"]).leaves
+    2
+    """
     spec, name = column.taxonomy, column.name
     typed = table.frame.schema.get(name) in (pl.Date, pl.Datetime)
     form = "%Y-%m-%d" if typed else column.format

@@ -21,6 +21,7 @@ from velado.apps.cli.commands import (  # noqa: F401  (each joins the applicatio
     _compare,
     _data,
     _demo,
+    _desk,
     _evaluate,
     _evidence,
     _federate,
@@ -102,6 +103,7 @@ def answer(group: click.Group, asked: str) -> str | None:
 
 
 ORDER = [
+    "desk",
     "inspect",
     "anonymize",
     "verify",

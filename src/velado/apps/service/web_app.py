@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from functools import cache
-from importlib.resources import files
-from urllib.parse import parse_qs
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, Response
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -25,7 +20,10 @@ from velado.apps.service.connection_guard import HEADER_BYTES
 from velado.apps.service.problems import Problem, Refusal, http_problem, problem_of, unexpected
 from velado.apps.service.service_metrics import ServiceMetrics
 from velado.apps.service.service_settings import ServiceLimits, ServiceSettings
-from velado.text import Language, Sentence, choose, language, say, speaking, told
+from velado.apps.web.page import headers, static_bytes, templates, tongue
+from velado.text import Language, Sentence, language, say, speaking, told
+
+_PACKAGE = "velado.apps.service"
 
 # Every text of the page by the key that its template and its script know it by. Places such as {column} are filled in by the page's script, which has the numbers.
 _WORDS: Mapping[str, Sentence] = {
@@ -194,20 +192,7 @@ def page_words(tongue: Language) -> dict[str, str]:
 
 
 ABOUT = "Aggregate questions about tables of people, answered with differential privacy from a budget."
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
-)
-HEADERS = (
-    (b"content-security-policy", POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"cache-control", b"no-store"),
-)
+HEADERS = headers(form_action="'none'")
 STRICT_TRANSPORT = (b"strict-transport-security", b"max-age=31536000")
 STATIC = {"page.js": "text/javascript", "chart.js": "text/javascript", "page.css": "text/css"}
 
@@ -291,7 +276,7 @@ class RequestGate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        with speaking(_tongue(scope)):
+        with speaking(tongue(scope)):
             await self._serve(scope, receive, send)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -349,13 +334,6 @@ class RequestGate:
             raise Refusal.TOO_SLOW_CLIENT.problem() from None
 
 
-def _tongue(scope: Scope) -> Language:
-    """The language of ?lang=, else of Accept-Language, else of VELADO_LANG, which the owner of the service set."""
-    asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("lang", [""])[0]
-    accepted = dict(scope["headers"]).get(b"accept-language", b"").decode("latin-1")
-    return choose(asked[:2].lower(), os.environ, accepted)
-
-
 def _replay(body: bytes, receive: Receive) -> Receive:
     """The body once, and then what the connection says."""
     given = False
@@ -391,7 +369,7 @@ async def _static(name: str) -> Response:
     """One of the few files the pages load."""
     if name not in STATIC:
         raise http_problem(404)
-    return Response(_static_bytes(name), media_type=STATIC[name])
+    return Response(static_bytes(_PACKAGE, name), media_type=STATIC[name])
 
 
 @_pages.get("/favicon.ico")
@@ -400,21 +378,5 @@ async def _icon() -> Response:
     return Response(status_code=204)
 
 
-@cache
-def _static_bytes(name: str) -> bytes:
-    return files("velado.apps.service").joinpath("static", name).read_bytes()
-
-
-@cache
-def _templates() -> Environment:
-    return Environment(
-        loader=PackageLoader("velado.apps.service", "templates"),
-        autoescape=select_autoescape(("html",)),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
 def _rendered(template: str, **values: object) -> HTMLResponse:
-    return HTMLResponse(_templates().get_template(template).render(w=page_words(language()), **values))
+    return HTMLResponse(templates(_PACKAGE).get_template(template).render(w=page_words(language()), **values))

@@ -1,0 +1,96 @@
+"""What a promise would cost, at once: the core's quick preview on the sample that the profile keeps."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from velado.apps.desk import profile
+from velado.apps.desk.walk import Walk
+from velado.data.io import read_table
+from velado.release.goal import DEFAULT_K
+from velado.release.methods import METHODS
+from velado.study.preview import Previewed, Sample, draw_sample, preview
+from velado.study.recipe import Recipe
+from velado.text import Sentence, say, told
+
+QUICK = "mondrian"
+"""The method whose figures stand for those of slower ones while a slider moves; the page says so."""
+
+
+def on_sample(walk: Walk, recipe: Recipe) -> dict[str, Any]:
+    """Loss and risk of the recipe's promise on the sample, as lines to read and as numbers."""
+    assert walk.profile is not None
+    sample = _sample(str(walk.profile.folder), recipe)
+    method = recipe.method.name if recipe.method.name == QUICK else QUICK
+    found = preview(sample, recipe.k or DEFAULT_K, method, recipe.guarantees, suppression=recipe.suppression)
+    lines = told_lines(found)
+    if recipe.method.name != method:
+        lines.append(
+            say(
+                "By {quick}, which is quick; {method} mostly loses less.",
+                quick=method,
+                method=recipe.method.name,
+            )
+        )
+    lines.append(Sentence(found.stated) if not isinstance(found.stated, Sentence) else found.stated)
+    return {"lines": [told(line) for line in lines], "loss": found.result.loss, "highest": found.highest}
+
+
+def told_lines(found: Previewed) -> list[Sentence | str]:
+    """The figures of one goal as sentences."""
+    result = found.result
+    if result.failed or result.loss is None:
+        return [result.failed]
+    return [
+        say("Loss {loss:.1%} of what the columns tell.", loss=result.loss),
+        say(
+            "Somebody who knows a person finds the right row with a chance of at most {highest:.1%}, {mean:.1%} on average.",
+            highest=found.highest or 0.0,
+            mean=found.mean or 0.0,
+        ),
+        say("{rows:,} rows are left out.", rows=result.suppressed or 0),
+    ]
+
+
+@lru_cache(maxsize=2)
+def _sample_of(folder: str, text: str) -> Sample:
+    recipe = Recipe.from_dict(tomllib.loads(text))
+    found = profile.load(Path(folder))
+    assert found is not None
+    person = recipe.schema.person
+    frame = found.sample(None if person is None else person.name)
+    table = read_table(frame, recipe.schema)
+    whole = draw_sample(table, table.rows, operations=recipe.operations, per=recipe.per)
+    return Sample(whole.table, found.document["rows"], whole.seed, whole.operations, whole.per)
+
+
+def _sample(folder: str, recipe: Recipe) -> Sample:
+    # What the sample is prepared for depends on all of the recipe but the promise.
+    plain = replace(recipe, k=DEFAULT_K, guarantees=(), suppression=0.0)
+    return _sample_of(folder, plain.to_toml())
+
+
+def method_names() -> tuple[str, ...]:
+    """The methods that promise a crowd."""
+    return tuple(method.name for method in METHODS if method.promise == "guaranteed")
+
+
+def presets() -> tuple[Any, ...]:
+    """The presets that are offered."""
+    return ()
+
+
+def said(walk: Walk) -> list[str]:
+    """What the preset in use says about itself."""
+    del walk
+    return []
+
+
+def with_preset(walk: Walk, recipe: Recipe, name: str) -> Recipe:
+    """The recipe with a preset's settings."""
+    del walk, name
+    return recipe

@@ -1,0 +1,115 @@
+"""What the page shows of a finished run: figures as plain values, and rows before and after, kept beside the release."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from velado.data.staging import file_digest
+from velado.measures.risk.reidentification import Reidentification
+from velado.release.release import Release
+from velado.release.side_doors import SideDoor
+from velado.study.run import Published
+from velado.text import LANGUAGES, told
+
+MOST_ROWS = 200_000
+"""Rows that can be looked at one by one; of larger tables the first."""
+BEFORE, AFTER = "before:", "after:"
+
+
+def shown(done: Published, folder: Path) -> dict[str, Any]:
+    """The figures of a run; its rows stand in `rows.parquet` of *folder*."""
+    release = done.release
+    rows_of(release).write_parquet(folder / "rows.parquet")
+    facts = done.facts
+    before, after = facts.risk(facts.scores.before), facts.risk(facts.scores.after)
+    table = next(path for path in done.public.iterdir() if path.name.startswith("table."))
+    behind, smallest = facts.behind_doors
+    return {
+        "table": table.name,
+        "sha256": file_digest(table),
+        "method": release.method.name,
+        "k": release.goal.k,
+        "rows": release.table.rows,
+        "suppressed": release.suppressed,
+        "groups": int(release.checked.partition.sizes.size),
+        "smallest": int(release.checked.partition.sizes.min()),
+        "loss": release.loss if facts.scores.ncp is None else facts.scores.ncp.overall,
+        "losses": release.losses,
+        "risk": {"before": _risk(before), "after": _risk(after)},
+        "verdicts": [_both(verdict.sentence()) for verdict in release.verdicts],
+        "warnings": [_both(text) for text in facts.warnings],
+        "doors": [_door(door) for door in release.side_doors],
+        "behind": {"columns": behind, "smallest": smallest},
+        "cheaper": [
+            {
+                "changed": run.changed,
+                "k": run.k,
+                "suppression": run.suppression,
+                "loss": run.loss,
+                "suppressed": run.suppressed,
+            }
+            for run in facts.what_ifs.runs
+            if not run.failed and run.loss is not None
+        ],
+        "columns": _inventory(release),
+    }
+
+
+def door_name(door: SideDoor) -> str:
+    """A name for a door by which an answer finds it again: what is read, what it gives away, and how."""
+    return hashlib.sha256("\0".join((*door.columns, door.reveals, door.kind)).encode()).hexdigest()[:16]
+
+
+def _door(door: SideDoor) -> dict[str, Any]:
+    return {
+        "name": door_name(door),
+        "columns": list(door.columns),
+        "reveals": door.reveals,
+        "kind": door.kind,
+        "tells": door.tells,
+        "accepted": door.accepted,
+        "sentence": _both(door.sentence()),
+    }
+
+
+def _inventory(release: Release) -> list[dict[str, Any]]:
+    published = set(release.aligned.columns)
+    losses = release.losses
+    out = []
+    for name, column in release.original.schema.columns.items():
+        if name in published:
+            fate = "generalized" if name in losses and losses[name] > 0 else "published"
+        else:
+            fate = "dropped" if column.role == "identifier" else "held back"
+        out.append({"name": name, "role": column.role, "fate": fate, "loss": losses.get(name)})
+    return out
+
+
+def rows_of(release: Release) -> pl.DataFrame:
+    """Rows before and after, in the order of the input, with the number of the group each is published in."""
+    kept = release.kept
+    rows = np.arange(kept.size)
+    groups = np.full(kept.size, -1, dtype=np.int64)
+    groups[kept] = release.checked.partition.labels
+    parts = [pl.Series("row", rows + 1), pl.Series("group", groups)]
+    original = release.original.frame
+    parts += [original[name].cast(pl.String).alias(f"{BEFORE}{name}") for name in original.columns]
+    place = pl.Series(np.where(kept, np.cumsum(kept) - 1, 0))
+    for name in release.aligned.columns:
+        texts = release.aligned[name].cast(pl.String)
+        found = texts.gather(place) if texts.len() else pl.Series([None] * kept.size, dtype=pl.String)
+        parts.append(found.set(pl.Series(~kept), None).alias(f"{AFTER}{name}"))
+    return pl.DataFrame(parts).head(MOST_ROWS)
+
+
+def _risk(found: Reidentification) -> dict[str, float]:
+    return {"highest": found.prosecutor.highest, "mean": found.marketer}
+
+
+def _both(sentence: str) -> dict[str, str]:
+    return {tongue: told(sentence, tongue) for tongue in LANGUAGES}

@@ -1,0 +1,238 @@
+"""Look: before and after, row by row; what was left out and why; what would be cheaper; side doors, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from velado.apps.desk.answers import Answers, DoorAnswer
+from velado.apps.desk.door import form
+from velado.apps.desk.jobs import Job
+from velado.apps.desk.project import now, roles_digest, settled, user
+from velado.apps.desk.run_shown import AFTER, BEFORE
+from velado.apps.desk.screens._screen import go, job_told, page, project_of
+from velado.apps.desk.screens.promise_screen import begin_run
+from velado.apps.desk.walk import Walk
+from velado.errors import InputError, ParameterError
+from velado.study.recipe import Recipe
+from velado.text import Sentence, language, say
+
+router = APIRouter()
+_PAGE = 25
+_LARGEST_GROUP = 60
+DECISIONS: tuple[tuple[str, Sentence], ...] = (
+    ("hold", say("hold the column back")),
+    ("round", say("round its numbers")),
+    ("generalize", say("make it coarser")),
+    ("quasi", say("treat it as something outsiders know")),
+    ("accept", say("publish it all the same, for this reason:")),
+)
+
+
+@router.get("/look")
+def show(request: Request) -> Response:
+    """The screen."""
+    walk = Walk.of(project_of(request))
+    job = walk.run()
+    if job is None:
+        return go("/promise")
+    if job.state != "done":
+        return page(request, "look", walk, job=job_told(job), result=None)
+    result = job.result()
+    asked = request.query_params
+    try:
+        first, group = max(0, int(asked.get("from", "0"))), int(asked.get("group", "-1"))
+    except ValueError:
+        first, group = 0, -1
+    frame = pl.scan_parquet(job.folder / "rows.parquet")
+    if group >= 0:
+        frame = frame.filter(pl.col("group") == group).head(_LARGEST_GROUP)
+    elif asked.get("only") == "suppressed":
+        frame = frame.filter(pl.col("group") < 0).slice(first, _PAGE)
+    else:
+        frame = frame.slice(first, _PAGE)
+    names = [one["name"] for one in result["columns"]]
+    shown = frame.collect()
+    published = [name for name in names if f"{AFTER}{name}" in shown.columns]
+    recipe = walk.recipe
+    kinds = {} if recipe is None else {name: one.kind for name, one in recipe.schema.columns.items()}
+    return page(
+        request,
+        "look",
+        walk,
+        job=job_told(job),
+        result=result,
+        current=walk.is_current(job),
+        undecided=walk.undecided(job),
+        rows=[_row(row, names, published, result) for row in shown.iter_rows(named=True)],
+        names=names,
+        published=published,
+        first=first,
+        at_once=_PAGE,
+        group=group,
+        only=asked.get("only", ""),
+        decisions=DECISIONS,
+        kinds=kinds,
+        answered=walk.answers.doors,
+        recipe=recipe,
+    )
+
+
+def _row(
+    row: Mapping[str, Any], names: list[str], published: list[str], result: Mapping[str, Any]
+) -> dict[str, Any]:
+    before = {name: row[f"{BEFORE}{name}"] for name in names if f"{BEFORE}{name}" in row}
+    after = {name: row[f"{AFTER}{name}"] for name in published}
+    why = result.get("why", {}).get(str(row["row"]))
+    return {
+        "row": row["row"],
+        "group": row["group"],
+        "before": before,
+        "after": after,
+        "changed": {name for name in published if after[name] != before.get(name)},
+        "why": None if why is None else why[language()],
+    }
+
+
+@router.post("/look/again")
+async def again(request: Request) -> Response:
+    """The same recipe once more, or with the change that was found cheaper."""
+    given = await form(request)
+    project = project_of(request)
+    Walk.of(project).refuse_run()
+    if given.one("k") or given.one("suppression"):
+
+        def edit(answers: Answers, recipe: Recipe | None) -> tuple[Answers, Recipe | None]:
+            assert recipe is not None
+            document = recipe.to_dict()
+            try:
+                document["k"] = int(given.one("k"))
+                document["suppression"] = float(given.one("suppression"))
+            except ValueError:
+                raise ParameterError(
+                    "This is no number.", "The promise needs one.", "Choose it on the screen of the promise."
+                ) from None
+            return answers, replace(Recipe.from_dict(document), schema=recipe.schema)
+
+        project.change(edit, given.one("state"))
+    begin_run(request)
+    return go("/look")
+
+
+@router.post("/look/doors")
+async def decide(request: Request) -> Response:
+    """Somebody decides about side doors, each by itself; then the release is made anew."""
+    given = await form(request)
+    project = project_of(request)
+    walk = Walk.of(project)
+    walk.refuse_run()
+    job = walk.run()
+    if job is None or job.state != "done" or given.one("run") != job.name:
+        raise InputError(
+            "These side doors are not those of the run that is looked at.",
+            "You would decide about what you did not see.",
+            "Look at the page as it is now, and decide again.",
+        )
+    doors = {door["name"]: door for door in job.result()["doors"]}
+    chosen = {name: given.one(f"door-{name}") for name in doors if given.one(f"door-{name}")}
+    if not chosen:
+        raise InputError(
+            "Nothing was decided.", "Each side door waits for one.", "Choose what becomes of it."
+        )
+
+    def edit(answers: Answers, recipe: Recipe | None) -> tuple[Answers, Recipe | None]:
+        assert recipe is not None and answers.source is not None
+        decided = dict(answers.doors)
+        for name, decision in chosen.items():
+            reason = given.one(f"reason-{name}").strip()
+            column = (
+                given.one(f"column-{name}") or doors[name]["columns"][0] if doors[name]["columns"] else ""
+            )
+            recipe = _with_decision(recipe, column, decision, reason, given.one(f"step-{name}"))
+            decided[name] = DoorAnswer(decision=decision, reason=reason, by=user(), at=now())
+        said = settled(roles_digest(recipe.schema, answers.source.digest))
+        return replace(answers, doors=decided, roles=said), recipe
+
+    project.change(edit, given.one("state"))
+    begin_run(request)
+    return go("/look")
+
+
+def _with_decision(recipe: Recipe, column: str, decision: str, reason: str, step: str) -> Recipe:
+    """The recipe with what was decided about a door, in the words of recipes: the core judges it when it is run."""
+    document = recipe.to_dict()
+    if decision == "accept" and not reason:
+        raise InputError(
+            "A side door was accepted without a reason.",
+            "Somebody must be able to answer for it.",
+            "Write why it may be published, or decide otherwise.",
+        )
+    if not column or column not in recipe.schema.columns:
+        if decision == "accept":
+            return recipe  # the order of rows and pairs that were not looked at belong to no column
+        raise InputError(
+            "This side door belongs to no column.",
+            "There is nothing to hold back.",
+            "Accept it with a reason.",
+        )
+    told = recipe.schema.columns[column]
+    if decision == "hold":
+        return _with_column(recipe, replace(told, publish=False))
+    if decision == "accept":
+        return _with_column(recipe, replace(told, side_door="accept", reason=reason))
+    if decision == "quasi":
+        return _with_column(recipe, replace(told, role="quasi"))
+    operations = [one for one in document.get("operations", []) if one.get("column") != column]  # type: ignore[union-attr]
+    try:
+        width = float(step.replace(",", "."))
+    except ValueError:
+        raise ParameterError(
+            say("No step was given for '{column}'.", column=column),
+            "Numbers are rounded to its multiples.",
+            "Write a number above 0, such as 100.",
+        ) from None
+    if decision == "round":
+        operations.append({"name": "round", "column": column, "to": width})
+    elif decision == "generalize" and told.kind == "numeric":
+        operations.append({"name": "generalize", "column": column, "width": width})
+    elif decision == "generalize":
+        operations.append({"name": "generalize", "column": column, "level": int(width)})
+    else:
+        raise InputError("This is no decision.", "Nothing was done.", "Choose one of the list.")
+    document["operations"] = operations
+    return replace(Recipe.from_dict(document), schema=recipe.schema)
+
+
+def _with_column(recipe: Recipe, column: Any) -> Recipe:
+    columns = {**recipe.schema.columns, column.name: column}
+    schema = recipe.schema.with_columns(columns.values())
+    left = tuple(one for one in recipe.operations if schema.columns[one.column].published)  # type: ignore[attr-defined]
+    return replace(recipe, schema=schema, operations=left)
+
+
+def finished(walk: Walk) -> Job:
+    """The run that is looked at, if it is done, of the recipe as it stands, and every side door is decided."""
+    walk.refuse_run()
+    job = walk.run()
+    if job is None or job.state != "done":
+        raise InputError(
+            "There is no finished run.", "Only a finished run can be signed.", "Make a release first."
+        )
+    if not walk.is_current(job):
+        raise InputError(
+            "The recipe or the table changed after this run.",
+            "You would sign another release than the project describes.",
+            "Make the release again and look at it.",
+        )
+    if walk.undecided(job):
+        raise InputError(
+            "Side doors of this release are undecided.",
+            "Each is a column that gives a protected one away; somebody must decide about it.",
+            "Decide about each on the screen 'Look'.",
+        )
+    return job

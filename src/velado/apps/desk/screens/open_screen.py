@@ -1,0 +1,268 @@
+"""Open: a file is dropped, chosen or a database's table is named; how it was read is shown and can be changed."""
+
+from __future__ import annotations
+
+import codecs
+import shutil
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+from starlette.concurrency import run_in_threadpool
+
+from velado.apps.desk import jobs, profile
+from velado.apps.desk.answers import Answers, Source
+from velado.apps.desk.databases import copy_of
+from velado.apps.desk.door import check_token, form
+from velado.apps.desk.project import Project, digest_of, refuse_name, settled, source_digest, with_source
+from velado.apps.desk.screens._screen import go, job_told, page, project_of, settings_of, start
+from velado.apps.desk.walk import Walk
+from velado.data.io import read_schema
+from velado.data.schema import Schema
+from velado.errors import InputError, ParameterError, VeladoError
+from velado.study.recipe import Recipe
+from velado.text import Language, language, say, size
+
+router = APIRouter()
+_ROOM_LEFT = 64 << 20
+ENCODINGS = ("utf-8", "latin-1", "cp1252", "utf-16")
+SEPARATORS = ((",", say("comma")), (";", say("semicolon")), ("\t", say("tabulator")), ("|", say("bar")))
+
+
+@router.get("/open")
+def show(request: Request) -> Response:
+    """The screen."""
+    walk = Walk.of(project_of(request))
+    job = walk.job(walk.answers.profile_job)
+    header = list(walk.profile.schema().columns) if walk.profile is not None else []
+    return page(
+        request,
+        "open",
+        walk,
+        files=project_of(request).files(),
+        job=job_told(job),
+        found=walk.profile,
+        header=header,
+        encodings=ENCODINGS,
+        separators=SEPARATORS,
+        largest=size(settings_of(request).largest_upload),
+    )
+
+
+@router.get("/jobs/{name}")
+def job(request: Request, name: str) -> JSONResponse:
+    """How a job stands, for the page's script."""
+    return JSONResponse(job_told(jobs.look(project_of(request).runs, name)))
+
+
+@router.post("/jobs/{name}/cancel")
+async def cancel(request: Request, name: str) -> Response:
+    """The job's process is ended."""
+    given = await form(request)
+    jobs.cancel(project_of(request).runs, name)
+    back = given.one("back", "history")
+    return go(f"/{back}" if back in ("open", "look", "compare", "history", "promise") else "/history")
+
+
+@router.post("/open/choose")
+async def choose(request: Request) -> Response:
+    """A file of the folder is the table."""
+    given = await form(request)
+    _open(request, given.one("file"), given.one("state"))
+    return go("/open")
+
+
+@router.put("/open/upload/{name}")
+async def upload(request: Request, name: str) -> JSONResponse:
+    """A dropped file is kept among the uploads and opened."""
+    check_token(request, request.headers.get("x-desk-token", ""))
+    refuse_name(name)
+    settings = settings_of(request)
+    most = settings.largest_upload
+    told_size = request.headers.get("content-length", "")
+    if told_size.isdigit() and int(told_size) > most:
+        raise _too_large(most)
+    if told_size.isdigit() and int(told_size) + _ROOM_LEFT > shutil.disk_usage(settings.project.desk).free:
+        raise _no_room()
+    taken = 0
+    with settings.project.upload(name) as (file, target):
+        async for part in request.stream():
+            taken += len(part)
+            if taken > most:
+                raise _too_large(most)
+            file.write(part)
+        if taken == 0 or (told_size.isdigit() and taken != int(told_size)):
+            raise InputError("The file did not arrive whole.", "Nothing of it is kept.", "Drop it again.")
+    _open(request, target.relative_to(settings.project.folder).as_posix(), "")
+    return JSONResponse({"go": "/open"})
+
+
+@router.post("/open/table")
+async def database(request: Request) -> Response:
+    """The table of a database is copied into the project and opened; what opens the database is kept nowhere."""
+    given = await form(request)
+    address, table = given.one("address").strip(), given.one("table").strip()
+    project = project_of(request)
+    place, target = copy_of(project, address, table)
+    await run_in_threadpool(_copied, request, {"place": place, "table": table, "target": target})
+    name = Path(target).relative_to(project.folder).as_posix()
+    _open(request, name, given.one("state"), address=address, table=table)
+    return go("/open")
+
+
+def _copied(request: Request, asked: dict[str, str]) -> None:
+    """A process of its own copies the rows: the server holds none."""
+    runs = project_of(request).runs
+    known = {"kind": "copy", "language": language(), "memory": settings_of(request).memory}
+    name = jobs.start(runs, {**known, **asked})
+    while (job := jobs.look(runs, name)).state == "running":
+        time.sleep(0.05)
+    if job.state != "done":
+        said = job_told(job).get("error") or {}
+        raise InputError(
+            said.get("what", "The table was not copied."),
+            said.get("why", "The work on it ended before its time."),
+            said.get("fix", "Try again."),
+        )
+
+
+@router.post("/open/reading")
+async def reread(request: Request) -> Response:
+    """The same file is read as a person says."""
+    given = await form(request)
+    walk = Walk.of(project_of(request))
+    if walk.answers.source is None:
+        raise _nothing_open()
+    encoding, separator = given.one("encoding").strip(), given.one("separator")
+    if encoding:
+        try:
+            codecs.lookup(encoding)
+        except LookupError:
+            raise ParameterError(
+                say("There is no encoding '{name}'.", name=encoding[:40]),
+                "The table cannot be read in it.",
+                "Choose one of the list.",
+            ) from None
+    decimal = given.one("decimal")
+    missing = (
+        [line.strip("\r") for line in given.one("missing").split("\n")] if "missing" in given.fields else None
+    )
+    source = replace(
+        walk.answers.source,
+        encoding=encoding or None,
+        separator=separator or None,
+        decimal=decimal if decimal in (".", ",") else None,
+        missing=None if missing is None else tuple(dict.fromkeys(["", *missing])),
+        sheet=given.one("sheet").strip() or None,
+    )
+    _read(request, source, given.one("state"))
+    return go("/open")
+
+
+@router.post("/open/right")
+async def right(request: Request) -> Response:
+    """Somebody says that the rows were read right; the recipe begins with what was found."""
+    given = await form(request)
+    project = project_of(request)
+    walk = Walk.of(project)
+    found, source = walk.profile, walk.answers.source
+    if found is None or source is None:
+        raise _nothing_open()
+    tongue = language()
+
+    def edit(answers: Answers, recipe: Recipe | None) -> tuple[Answers, Recipe | None]:
+        begun = begin_recipe(
+            project, found.schema(), None if answers.opened else recipe, answers.opened, tongue
+        )
+        return replace(answers, reading=settled(source.digest), opened=True), begun
+
+    project.change(edit, given.one("state"))
+    return go("/people")
+
+
+def begin_recipe(
+    project: Project, proposed: Schema, recipe: Recipe | None, opened: bool, tongue: Language
+) -> Recipe:
+    """The recipe that lay in the folder, if it is about these columns; else one with its schema, or with the proposal."""
+    columns = set(proposed.columns)
+    read = {
+        "encoding": proposed.encoding,
+        "separator": proposed.separator,
+        "decimal": proposed.decimal,
+        "missing_values": proposed.missing_values,
+    }
+    if recipe is not None and set(recipe.schema.columns) == columns:
+        return replace(recipe, schema=replace(recipe.schema, **read))  # type: ignore[arg-type]
+    schema = proposed
+    file = project.folder / "schema.toml"
+    if not opened and file.exists():
+        try:
+            own = read_schema(file)
+        except VeladoError:
+            own = Schema({})
+        if set(own.columns) == columns:
+            schema = replace(own, **read)  # type: ignore[arg-type]
+    document = {
+        "version": 1,
+        "schema": schema.to_dict(),
+        "method": {"name": "progressive"},
+        "k": 5,
+        "language": tongue,
+    }
+    made = Recipe.from_dict(document)
+    return replace(made, schema=schema)
+
+
+def _open(request: Request, file: str, shown: str, address: str = "", table: str = "") -> None:
+    project = project_of(request)
+    path = project.inside(file)
+    if not path.is_file():
+        raise InputError(
+            "There is no such file in the project.", "Nothing was opened.", "Choose one of the list."
+        )
+    name = path.relative_to(project.folder.resolve()).as_posix()
+    _read(request, Source(file=name, digest=source_digest(path), address=address, table=table), shown)
+
+
+def _read(request: Request, source: Source, shown: str) -> None:
+    """The profile of *source* is made by a job, if it is not there yet."""
+    project = project_of(request)
+    key = digest_of([source.digest, source.reading(), Path(source.file).suffix])
+    place = project.desk / "profiles" / key
+    walk = Walk.of(project)
+    fresh = replace(walk, answers=replace(walk.answers, source=source))
+    name = ""
+    if profile.load(place) is None:
+        name = start(request, "profile", fresh, profile=str(place), reading=source.reading())
+
+    def edit(answers: Answers, recipe: Recipe | None) -> tuple[Answers, Recipe | None]:
+        return replace(with_source(answers, source), profile=key, profile_job=name), recipe
+
+    try:
+        project.change(edit, shown)
+    except VeladoError:
+        if name:
+            jobs.cancel(project.runs, name)
+        raise
+
+
+def _too_large(most: int) -> InputError:
+    return InputError(
+        say("The file is larger than {most}.", most=size(most)),
+        "It is not taken over the page; nothing of it is kept.",
+        "Copy it into the project's folder and choose it there.",
+    )
+
+
+def _no_room() -> InputError:
+    return InputError(
+        "There is not enough room on the disk for this file.",
+        "Nothing of it is kept.",
+        "Make room, or copy the file into the project's folder and choose it there.",
+    )
+
+
+def _nothing_open() -> InputError:
+    return InputError("No table is open.", "Nothing was done.", "Open a table first.")

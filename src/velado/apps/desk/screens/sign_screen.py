@@ -1,0 +1,132 @@
+"""Sign and hand over: the inventory, who answers for it, a second person's approval, the release's folder."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from velado.apps.desk import evidencing, signing
+from velado.apps.desk.door import Form, form
+from velado.apps.desk.project import changed_meanwhile, now, user
+from velado.apps.desk.screens._screen import go, page, project_of, settings_of
+from velado.apps.desk.screens.look_screen import finished
+from velado.apps.desk.walk import Walk
+from velado.errors import InputError
+from velado.text import Sentence, say, told
+
+router = APIRouter()
+FATES: dict[str, Sentence] = {
+    "published": say("published as it is"),
+    "generalized": say("published coarser"),
+    "held back": say("held back"),
+    "dropped": say("left out"),
+}
+RECIPIENTS: dict[str, tuple[Sentence, Sentence]] = {
+    "public-download": (say("anyone"), say("open data")),
+    "researchers": (say("researchers under contract"), say("research")),
+    "safe-harbor": (say("recipients without a contract"), say("secondary use without identifiers")),
+}
+BASES: tuple[Sentence, ...] = (
+    say("anonymized data, outside data protection law"),
+    say("consent"),
+    say("legal obligation"),
+    say("public interest or public policy"),
+    say("research"),
+    say("legitimate interest"),
+)
+
+
+@router.get("/sign")
+def show(request: Request) -> Response:
+    """The screen."""
+    project = project_of(request)
+    walk = Walk.of(project)
+    waits = signing.waiting(project)
+    try:
+        job, open_now = finished(walk), None
+    except InputError as error:
+        job, open_now = None, error
+    recipient, purpose = RECIPIENTS.get(walk.answers.preset, RECIPIENTS["researchers"])
+    return page(
+        request,
+        "sign",
+        walk,
+        job=job,
+        open_now=open_now,
+        result=None if job is None else job.result(),
+        fates=FATES,
+        bases=BASES,
+        laws=evidencing.laws(),
+        recipient=told(recipient),
+        purpose=told(purpose),
+        waits=waits,
+        released=signing.released(project),
+        key=settings_of(request).key,
+        done="done" in request.query_params,
+        today=now()[:10],
+        account=user(),
+        doors=walk.answers.doors,
+    )
+
+
+@router.post("/sign")
+async def sign(request: Request) -> Response:
+    """Somebody signs the run that the form showed; without a second person it is handed over at once."""
+    given = await form(request)
+    project = project_of(request)
+    with project.lock:
+        walk = Walk.of(project)
+        job = finished(walk)
+        shown = (given.one("run"), given.one("sha256"), given.one("state"))
+        if shown != (job.name, job.result()["sha256"], walk.state):
+            raise changed_meanwhile()
+        said = signing.checked(_said(given))
+        doors = {name: asdict(walk.answers.doors[name]) for name in walk.answers.doors}
+        signature = signing.signed(job, walk.recipe_digest(), said, given.one("second") == "yes", doors)
+        if signature.second:
+            signing.keep_waiting(project, signature)
+        else:
+            signing.hand_over(project, job, signature, evidencing.writer(settings_of(request).key))
+            signing.withdraw(project)
+    return go("/sign?done")
+
+
+@router.post("/sign/approve")
+async def approve(request: Request) -> Response:
+    """A second person approves what the first one signed; then it is handed over."""
+    given = await form(request)
+    project = project_of(request)
+    with project.lock:
+        walk = Walk.of(project)
+        waits = signing.waiting(project)
+        job = finished(walk)
+        if waits is None or (waits.run, waits.sha256, waits.recipe) != (
+            job.name,
+            job.result()["sha256"],
+            walk.recipe_digest(),
+        ):
+            raise changed_meanwhile()
+        if given.one("run") != waits.run or given.one("sha256") != waits.sha256:
+            raise changed_meanwhile()
+        if given.one("do") == "withdraw":
+            signing.withdraw(project)
+            return go("/sign")
+        name = given.one("name").strip()[: signing.LONGEST]
+        if not name or signing.same_name(name, waits.name):
+            raise InputError(
+                "The approval is not by a second person.",
+                "Four eyes see what two do not.",
+                "Let somebody else look at the release and write their own name.",
+            )
+        signature = replace(waits, approved_by=name, approved_at=now())
+        signing.hand_over(project, job, signature, evidencing.writer(settings_of(request).key))
+        signing.withdraw(project)
+    return go("/sign?done")
+
+
+def _said(given: Form) -> dict[str, Any]:
+    names = ("name", "recipient", "purpose", "legal_basis", "law", "remarks")
+    return {name: given.one(name) for name in names}
