@@ -30,6 +30,7 @@ from velado.engines.duckdb_files import (
     threads,
 )
 from velado.engines.places import CSV, PARQUET
+from velado.engines.room import DEFAULT_ROOM
 from velado.engines.row_source import (
     ROWS,
     Coding,
@@ -47,7 +48,7 @@ from velado.text import say, say_n
 
 T = TypeVar("T")
 
-DEFAULT_MEMORY = "600MB"
+DEFAULT_MEMORY = DEFAULT_ROOM
 """What DuckDB may hold in memory where nobody says; the rest spills to disk."""
 _ROW_GROUP = 122_880
 _WHOLE_HASH = 1 << 64
@@ -419,7 +420,9 @@ class DuckDBTables:
 
     def append_select(self, name: str, select: str) -> None:
         """The rows of *select* stand in table *name* too."""
-        self.source._run(f"CREATE TEMP TABLE IF NOT EXISTS {name} AS SELECT * FROM ({select}) AS empty LIMIT 0")
+        self.source._run(
+            f"CREATE TEMP TABLE IF NOT EXISTS {name} AS SELECT * FROM ({select}) AS empty LIMIT 0"
+        )
         self.source._run(f"INSERT INTO {name} {select}")
 
     def ask(self, sql: str, names: Sequence[str]) -> pa.Table:
