@@ -42,7 +42,7 @@ from velado.engines.row_source import (
     coding_list,
     tuple_statement,
 )
-from velado.engines.sql_cut import SqlCut, cut_columns
+from velado.engines.sql_cut import SqlLots, cut_columns
 from velado.errors import EngineError, OutputError, ParameterError, TableError
 from velado.text import say, say_n
 
@@ -219,11 +219,11 @@ class DuckDBSource:
         number, unit = str(told).split()
         return int(float(number) * _UNITS[unit])
 
-    def cut_rows(self, keys: TupleKeys, beside: Sequence[Coding], blanks: Sequence[int]) -> SqlCut:
+    def cut_rows(self, keys: TupleKeys, beside: Sequence[Coding], blanks: Sequence[int]) -> SqlLots:
         """The coded rows, to be cut into parts; *blanks* has each key column's code of "no value", -1 for none."""
         codes, joins = self._coded([*keys.codings, *beside])
         relation, condition = self._rows()
-        made = SqlCut(DuckDBTables(self), keys, cut_columns(len(keys.codings), blanks), len(beside))
+        made = SqlLots(DuckDBTables(self), keys, cut_columns(len(keys.codings), blanks), len(beside))
         made.begin(f"{relation}{joins}{condition}", codes, beside)
         return made
 
@@ -388,7 +388,7 @@ class DuckDBSource:
 
 @dataclass(frozen=True, repr=False)
 class DuckDBTables:
-    """Temporary tables of a source's own connection, for `SqlCut`.
+    """Temporary tables of a source's own connection, for `SqlLots`.
 
     >>> kept = DuckDBTables(of_arrow(pa.table({"age": [31]})))
     >>> kept.make("cut_rows", "SELECT 1 AS part")

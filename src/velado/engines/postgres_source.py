@@ -29,7 +29,7 @@ from velado.engines.row_source import (
     coding_list,
     tuple_statement,
 )
-from velado.engines.sql_cut import SqlCut, cut_columns
+from velado.engines.sql_cut import SqlLots, cut_columns
 from velado.errors import EngineError, OutputError, ParameterError, TableError
 from velado.text import say
 
@@ -226,10 +226,10 @@ class PostgresSource:
         """How many bytes may be held on this side."""
         return room_of(self.memory)
 
-    def cut_rows(self, keys: TupleKeys, beside: Sequence[Coding], blanks: Sequence[int]) -> SqlCut:
+    def cut_rows(self, keys: TupleKeys, beside: Sequence[Coding], blanks: Sequence[int]) -> SqlLots:
         """The coded rows, to be cut into parts; *blanks* has each key column's code of "no value", -1 for none."""
         codes, joins = self._coded([*keys.codings, *beside])
-        made = SqlCut(PostgresTables(self), keys, cut_columns(len(keys.codings), blanks), len(beside))
+        made = SqlLots(PostgresTables(self), keys, cut_columns(len(keys.codings), blanks), len(beside))
         made.begin(f"{self._rows()}{joins}", codes, beside)
         return made
 
@@ -372,7 +372,7 @@ class PostgresSource:
 
 @dataclass(frozen=True, repr=False)
 class PostgresTables:
-    """Temporary tables of a source's own transaction, for `SqlCut`.
+    """Temporary tables of a source's own transaction, for `SqlLots`.
 
     >>> PostgresTables.__name__
     'PostgresTables'

@@ -7,9 +7,9 @@ along, and writes the rows once with their new parts: a number of questions that
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -84,6 +84,14 @@ class CutRows(Protocol):
         """Every row is in the part that *cuts*, which name every part, send it to."""
         ...
 
+
+class CutHere(CutRows, Protocol):
+    """The same, with parts that come here to be cut to the end.
+
+    >>> CutHere.__name__
+    'CutHere'
+    """
+
     def lay(self) -> None:
         """The rows of a part lie together: parts will be asked for one after the other."""
         ...
@@ -102,6 +110,37 @@ class CutRows(Protocol):
 
     def sizes(self) -> tuple[Int64Array, Int64Array]:
         """How many rows a kept tuple has, and how many tuples have so many; the coded rows are given back."""
+        ...
+
+
+@runtime_checkable
+class CutThere(CutRows, Protocol):
+    """The same, with parts that are cut to the end where the rows lie; only cells come here.
+
+    >>> CutThere.__name__
+    'CutThere'
+    """
+
+    def finish(
+        self, work: Callable[[pa.Table], pa.Table], lots: Sequence[tuple[int, int]], whole: Sequence[int]
+    ) -> None:
+        """*work* was done on the rows of each of the *lots* (first and last part); the parts *whole* are cells as they stand.
+
+        It is given a table of rows (`part`, `c0`, ..., `v0`, ...) and gives back its distinct ones with `rows` and the number of
+        the `cell` within the part.
+        """
+        ...
+
+    def cells(self) -> pa.Table:
+        """`part`, `cell`, `rows`, `low0`, ..., `high0`, ... of every cell, in order of part and cell."""
+        ...
+
+    def held(self, number: int) -> pa.Table:
+        """`part`, `cell`, `code`, `rows` of another column's codes in every cell, in order."""
+        ...
+
+    def sizes(self) -> tuple[Int64Array, Int64Array]:
+        """How many rows a tuple has, and how many tuples have so many; the coded rows are given back."""
         ...
 
 
@@ -134,16 +173,24 @@ class CutTables(Protocol):
         """A table *name* holds what is handed over."""
         ...
 
+    def ask(self, sql: str, names: Sequence[str]) -> pa.Table:
+        """The answer, columns of whole numbers called *names*."""
+        ...
+
+
+class KeptTables(CutTables, Protocol):
+    """The same, and what is handed over bit by bit.
+
+    >>> KeptTables.__name__
+    'KeptTables'
+    """
+
     def append(self, name: str, table: pa.Table) -> None:
         """More rows of whole numbers stand in table *name*."""
         ...
 
     def append_select(self, name: str, select: str) -> None:
         """The rows of *select* stand in table *name* too."""
-        ...
-
-    def ask(self, sql: str, names: Sequence[str]) -> pa.Table:
-        """The answer, columns of whole numbers called *names*."""
         ...
 
     def lay(self, name: str) -> None:
@@ -153,7 +200,7 @@ class CutTables(Protocol):
 
 @dataclass(frozen=True, repr=False)
 class SqlCut:
-    """Coded rows in parts in a table `cut_rows` of a database, and the cell of each tuple in `cut_tuples`.
+    """Coded rows in parts in a table `cut_rows` of an engine that speaks SQL; `cut_tuples` will hold the cell of each tuple.
 
     *columns* are the SQL of every column that may be cut; *prefix* begins the names of all tables.
 
@@ -238,6 +285,58 @@ class SqlCut:
         """Every row is in the part that *cuts*, which name every part, send it to."""
         self.tables.make(self.rows, self._moved(cuts, self.stored))
 
+    @property
+    def stored(self) -> list[str]:
+        """The columns of codes that a row has: those of the keys, and those beside."""
+        return [f"c{at}" for at in range(len(self.keys.codings))] + [f"v{at}" for at in range(self.more)]
+
+    def _chosen(self, columns: Int64Array) -> str:
+        """The code that a row has in the column that its part, q, names."""
+        cases = " ".join(f"WHEN {at} THEN {self.columns[at]}" for at in columns.tolist() if at >= 0)
+        return f"CASE q.col {cases} END" if cases else "0"
+
+    def _moved(self, cuts: PartCuts, wanted: Sequence[str]) -> str:
+        """SQL of the rows of the parts that *cuts* name, with some columns and the part they would be in."""
+        self.tables.hold(f"{self.prefix}parts", cuts.told)
+        listed = ", ".join(wanted)
+        code = self._chosen(np.unique(cuts.column))
+        rows = (
+            f"SELECT {', '.join(f'r.{name}' for name in wanted)}, q.part AS was, q.first_part, q.col, q.many, "
+            f"q.last_code, {code} AS code FROM {self.rows} AS r JOIN {self.prefix}parts AS q ON q.part = r.part"
+        )
+        two = "CASE WHEN told.col >= 0 AND told.code > told.last_code THEN 1 ELSE 0 END"
+        branches = cuts.told_branches
+        if branches is None:
+            return f"SELECT {listed}, first_part + {two} AS part FROM ({rows}) AS told"
+        self.tables.hold(f"{self.prefix}branches", branches)
+        return (
+            f"SELECT {listed}, told.first_part + CASE WHEN told.many THEN b.child ELSE {two} END AS part "
+            f"FROM ({rows}) AS told LEFT JOIN {self.prefix}branches AS b ON b.part = told.was AND b.code = told.code"
+        )
+
+    def _counts(self, rows: str) -> tuple[Int64Array, Int32Array, Int64Array]:
+        found = self.tables.ask(
+            f"SELECT part, code, count(*) AS {ROWS} FROM ({rows}) AS counted GROUP BY part, code "
+            "ORDER BY part, code",
+            ["part", "code", ROWS],
+        )
+        part, code, count = (found.column(name).to_numpy() for name in found.column_names)
+        return part.astype(np.int64), code.astype(np.int32), count.astype(np.int64)
+
+
+@dataclass(frozen=True, repr=False)
+class SqlLots(SqlCut):
+    """The same in a database whose parts come here, lot by lot, to be cut to the end.
+
+    >>> from velado.engines.duckdb_source import of_arrow
+    >>> sex = Coding("sex", pa.array(["F", "M"]), np.array([0, 1], np.int32), -1, 2)
+    >>> rows = of_arrow(pa.table({"sex": ["F", "M", "M"]})).cut_rows(TupleKeys((sex,)), (), [-1])
+    >>> rows.tuples(0, 0).to_pydict()
+    {'part': [0, 0], 'key0': [0, 1], 'rows': [1, 2]}
+    """
+
+    tables: KeptTables
+
     def lay(self) -> None:
         """The rows of a part lie together: parts will be asked for one after the other."""
         self.tables.make(self.rows, f"SELECT {', '.join(self.stored)}, part FROM {self.rows} ORDER BY part")
@@ -282,43 +381,5 @@ class SqlCut:
         )
         return found.column("size").to_numpy(), found.column("tuples").to_numpy()
 
-    @property
-    def stored(self) -> list[str]:
-        """The columns of codes that a row has: those of the keys, and those beside."""
-        return [f"c{at}" for at in range(len(self.keys.codings))] + [f"v{at}" for at in range(self.more)]
-
     def _key_cells(self) -> list[str]:
         return self.keys.expressions([f"c{at}" for at in range(len(self.keys.codings))])
-
-    def _chosen(self, columns: Int64Array) -> str:
-        """The code that a row has in the column that its part, q, names."""
-        cases = " ".join(f"WHEN {at} THEN {self.columns[at]}" for at in columns.tolist() if at >= 0)
-        return f"CASE q.col {cases} END" if cases else "0"
-
-    def _moved(self, cuts: PartCuts, wanted: Sequence[str]) -> str:
-        """SQL of the rows of the parts that *cuts* name, with some columns and the part they would be in."""
-        self.tables.hold(f"{self.prefix}parts", cuts.told)
-        listed = ", ".join(wanted)
-        code = self._chosen(np.unique(cuts.column))
-        rows = (
-            f"SELECT {', '.join(f'r.{name}' for name in wanted)}, q.part AS was, q.first_part, q.col, q.many, "
-            f"q.last_code, {code} AS code FROM {self.rows} AS r JOIN {self.prefix}parts AS q ON q.part = r.part"
-        )
-        two = "CASE WHEN told.col >= 0 AND told.code > told.last_code THEN 1 ELSE 0 END"
-        branches = cuts.told_branches
-        if branches is None:
-            return f"SELECT {listed}, first_part + {two} AS part FROM ({rows}) AS told"
-        self.tables.hold(f"{self.prefix}branches", branches)
-        return (
-            f"SELECT {listed}, told.first_part + CASE WHEN told.many THEN b.child ELSE {two} END AS part "
-            f"FROM ({rows}) AS told LEFT JOIN {self.prefix}branches AS b ON b.part = told.was AND b.code = told.code"
-        )
-
-    def _counts(self, rows: str) -> tuple[Int64Array, Int32Array, Int64Array]:
-        found = self.tables.ask(
-            f"SELECT part, code, count(*) AS {ROWS} FROM ({rows}) AS counted GROUP BY part, code "
-            "ORDER BY part, code",
-            ["part", "code", ROWS],
-        )
-        part, code, count = (found.column(name).to_numpy() for name in found.column_names)
-        return part.astype(np.int64), code.astype(np.int32), count.astype(np.int64)
