@@ -41,8 +41,10 @@ _HOME = {
     "create_ledger": "velado.query.store",
     "encode": "velado.data.encode",
     "inspect": "velado.data.inspect",
+    "inspect_source": "velado.release.sources.source_inspect",
     "measure": "velado.measures.measured",
     "measure_files": "velado.measures.measured",
+    "measure_sources": "velado.measures.source_measured",
     "open_ledger": "velado.query.store",
     "pseudonymize": "velado.release.pseudonyms",
     "publish": "velado.study.run",
@@ -53,6 +55,7 @@ _HOME = {
     "to_frame": "velado.data.frames",
     "transform": "velado.release.transform",
     "verify": "velado.release.verify",
+    "verify_source": "velado.release.sources.source_verify",
 }
 
 _REGISTRIES = ("METHODS", "GUARANTEES")

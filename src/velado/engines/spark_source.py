@@ -17,9 +17,10 @@ import numpy as np
 import pyarrow as pa
 
 from velado.data.csv_reading import duplicate_names
+from velado.data.frames import is_spark_frame
 from velado.engines.duckdb_files import Stamp, bytes_digest, refuse_changed
 from velado.engines.room import room_of
-from velado.engines.row_source import CODE, ROWS, Coding, Recoding, Sink, TupleKeys, coding_list
+from velado.engines.row_source import CODE, ROWS, Coding, Recoding, RowSource, Sink, TupleKeys, coding_list
 from velado.engines.sql_cut import CutThere
 from velado.errors import EngineError, ParameterError, TableError
 from velado.text import say
@@ -364,6 +365,24 @@ def of_spark(frame: Any, *, name: str = "pyspark") -> SparkSource:
     shown = tried(name, cells.limit(0).toArrow).schema
     types = pa.schema([pa.field(own, _steady(f.type)) for own, f in zip(names, shown, strict=True)])
     return SparkSource(name, cells, types, tried(name, cells.count))
+
+
+def as_source(given: Any) -> RowSource:
+    """A Spark data frame as a source of counts; a source as it is; anything else is refused.
+
+    >>> as_source([31, 35])
+    Traceback (most recent call last):
+    velado.errors.ParameterError: Only a Spark data frame can be counted where it lies. Other tables are read into memory. Use velado.inspect, velado.verify or velado.measure_files for them; for files and databases there is the command line.
+    """
+    if is_spark_frame(given):
+        return of_spark(given)
+    if not isinstance(given, RowSource):
+        raise ParameterError(
+            "Only a Spark data frame can be counted where it lies.",
+            "Other tables are read into memory.",
+            "Use velado.inspect, velado.verify or velado.measure_files for them; for files and databases there is the command line.",
+        )
+    return given
 
 
 def held(frame: Any) -> Any:

@@ -22,6 +22,7 @@ from velado.release import DEFAULT_METHOD
 from velado.release.asked_goal import goal_of, refuse_blanks, refuse_few
 from velado.release.goal import Goal, Progress, silent, within
 from velado.release.guarantees._guarantee import Guarantee
+from velado.release.methods import _method
 from velado.release.methods._method import Method
 from velado.release.methods.improve import Effort, improved, refuse_unimprovable
 from velado.release.operations._operation import Operation
@@ -230,9 +231,11 @@ _SPARED = 0.5
 def _tuples(prepared: Prepared, method: Method, goal: Goal) -> tuple[EncodedTable, IntArray | None]:
     """The table as the method is given it: counted tuples, with the tuple of each row, where that is all it needs."""
     data = prepared.data
-    if method.takes != "tuples" or data.rows < _FEW_ROWS:
-        return data, None
-    if data.classes.count > _SPARED * data.rows:
+    if method.takes == "either":
+        # Decided by the number of rows alone, so that an engine, which has tuples only, makes the same groups.
+        if data.rows <= _method.MOST_SEARCHED_ROWS:
+            return data, None
+    elif method.takes == "rows" or data.rows < _FEW_ROWS or data.classes.count > _SPARED * data.rows:
         return data, None
     tuples, entry_of_row = prepared.tuples
     if not goal.rows_only:
