@@ -42,8 +42,10 @@ _HOME = {
     "encode": "velado.data.encode",
     "gather_evidence": "velado.study.evidence",
     "inspect": "velado.data.inspect",
+    "inspect_source": "velado.release.sources.source_inspect",
     "measure": "velado.measures.measured",
     "measure_files": "velado.measures.measured",
+    "measure_sources": "velado.measures.source_measured",
     "open_ledger": "velado.query.store",
     "pseudonymize": "velado.release.pseudonyms",
     "publish": "velado.study.run",
@@ -55,6 +57,7 @@ _HOME = {
     "transform": "velado.release.transform",
     "verify": "velado.release.verify",
     "verify_evidence": "velado.study.evidence",
+    "verify_source": "velado.release.sources.source_verify",
 }
 
 _REGISTRIES = ("METHODS", "GUARANTEES")

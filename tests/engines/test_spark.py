@@ -30,32 +30,6 @@ pytestmark = pytest.mark.slow
 KEY = Key(bytes(range(40)))
 
 
-@pytest.fixture(scope="module")
-def session():
-    from pyspark.sql import SparkSession
-
-    # Small tables: what is compiled for a query would cost more than the query.
-    settings = {
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.memory": "1g",
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.session.timeZone": "America/Sao_Paulo",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-    }
-    builder = SparkSession.builder.master("local[2]").appName("tests")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    made = builder.getOrCreate()
-    made.sparkContext.setLogLevel("OFF")
-    yield made
-    made.stop()
-
-
 def rows_of(release) -> pl.DataFrame:
     return pl.from_arrow(release.frame.toArrow())
 

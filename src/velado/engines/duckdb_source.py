@@ -30,6 +30,7 @@ from velado.engines.duckdb_files import (
     threads,
 )
 from velado.engines.places import CSV, PARQUET
+from velado.engines.room import DEFAULT_ROOM
 from velado.engines.row_source import (
     ROWS,
     Coding,
@@ -41,13 +42,13 @@ from velado.engines.row_source import (
     coding_list,
     tuple_statement,
 )
-from velado.engines.sql_cut import SqlCut
+from velado.engines.sql_cut import SqlLots, cut_columns
 from velado.errors import EngineError, OutputError, ParameterError, TableError
 from velado.text import say, say_n
 
 T = TypeVar("T")
 
-DEFAULT_MEMORY = "600MB"
+DEFAULT_MEMORY = DEFAULT_ROOM
 """What DuckDB may hold in memory where nobody says; the rest spills to disk."""
 _ROW_GROUP = 122_880
 _WHOLE_HASH = 1 << 64
@@ -218,17 +219,13 @@ class DuckDBSource:
         number, unit = str(told).split()
         return int(float(number) * _UNITS[unit])
 
-    def cut_rows(self, keys: TupleKeys, beside: Sequence[Coding], blanks: Sequence[int]) -> SqlCut:
+    def cut_rows(self, keys: TupleKeys, beside: Sequence[Coding], blanks: Sequence[int]) -> SqlLots:
         """The coded rows, to be cut into parts; *blanks* has each key column's code of "no value", -1 for none."""
         codes, joins = self._coded([*keys.codings, *beside])
-        doors = (
-            self._run,
-            lambda sql, names: self._arrow(sql).rename_columns(names),
-            self._hold,
-            self._append,
-        )
         relation, condition = self._rows()
-        return SqlCut.of(doors, f"{relation}{joins}{condition}", codes, keys, beside, blanks)
+        made = SqlLots(DuckDBTables(self), keys, cut_columns(len(keys.codings), blanks), len(beside))
+        made.begin(f"{relation}{joins}{condition}", codes, beside)
+        return made
 
     def counts(self, columns: Sequence[str]) -> pa.Table:
         """The distinct combinations of cells of *columns*, as they stand, and their `rows`."""
@@ -342,11 +339,6 @@ class DuckDBSource:
         self._run(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM handed_over")
         self.connection.unregister("handed_over")
 
-    def _append(self, name: str, table: pa.Table) -> None:
-        self.connection.register("handed_over", table)
-        self._run(f"INSERT INTO {name} SELECT * FROM handed_over")
-        self.connection.unregister("handed_over")
-
     def _arrow(self, sql: str, placed: bool = False) -> pa.Table:
         return self.tried(lambda: self.connection.sql(self._asked(sql, placed)).to_arrow_table())
 
@@ -392,6 +384,53 @@ class DuckDBSource:
                 "Nothing was published.",
                 "Check the files; if they are whole, please report it.",
             ) from None
+
+
+@dataclass(frozen=True, repr=False)
+class DuckDBTables:
+    """Temporary tables of a source's own connection, for `SqlLots`.
+
+    >>> kept = DuckDBTables(of_arrow(pa.table({"age": [31]})))
+    >>> kept.make("cut_rows", "SELECT 1 AS part")
+    >>> kept.ask("SELECT part FROM cut_rows", ["part"]).to_pydict()
+    {'part': [1]}
+    """
+
+    source: DuckDBSource
+
+    def make(self, name: str, select: str) -> None:
+        """A table *name* holds the rows of *select*, which may read the one that has the name now."""
+        self.source._run(f"CREATE TEMP TABLE {name}_next AS {select}")
+        self.drop(name)
+        self.source._run(f"ALTER TABLE {name}_next RENAME TO {name}")
+
+    def drop(self, name: str) -> None:
+        """There is no table *name* of the run; one of somebody else's stays."""
+        self.source._run(f"DROP TABLE IF EXISTS temp.{name}")
+
+    def hold(self, name: str, table: pa.Table) -> None:
+        """A table *name* holds what is handed over."""
+        self.source._hold(name, table)
+
+    def append(self, name: str, table: pa.Table) -> None:
+        """More rows of whole numbers stand in table *name*."""
+        self.source.connection.register("more_handed_over", table)
+        self.append_select(name, "SELECT * FROM more_handed_over")
+        self.source.connection.unregister("more_handed_over")
+
+    def append_select(self, name: str, select: str) -> None:
+        """The rows of *select* stand in table *name* too."""
+        self.source._run(
+            f"CREATE TEMP TABLE IF NOT EXISTS {name} AS SELECT * FROM ({select}) AS empty LIMIT 0"
+        )
+        self.source._run(f"INSERT INTO {name} {select}")
+
+    def ask(self, sql: str, names: Sequence[str]) -> pa.Table:
+        """The answer, columns of whole numbers called *names*."""
+        return self.source._arrow(sql).rename_columns(names)
+
+    def lay(self, name: str) -> None:
+        """Nothing: rows that were written in order are skipped by their least and greatest."""
 
 
 D = TypeVar("D", bound=DuckDBSource)

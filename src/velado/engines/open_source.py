@@ -56,7 +56,7 @@ def open_source(
     velado.errors.TableError: No file matches 'no/such/*.csv'. Nothing was read. Check the path; quote a pattern so that the shell leaves it alone.
     """
     if place.startswith(SERVERS):
-        return open_table(place, table or "")
+        return open_table(place, table or "", memory=memory)
     if place.startswith(REMOTE):
         return open_remote(place, folder, memory=memory)
     if is_database(place):

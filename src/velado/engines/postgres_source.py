@@ -1,7 +1,7 @@
 """PostgreSQL answers for its own table: every question is one snapshot, and what is written stands there in one step.
 
 Reading is one transaction at repeatable read, so that the rows cannot change under a run; lists that are handed to the server
-stand in temporary tables that go with it. Writing is one transaction on the target's server: the new table is
+stand in temporary tables that go with it, and so do the coded rows of a table that is cut first. Writing is one transaction on the target's server: the new table is
 made, filled, counted and checked before anybody else can see it, and a run that is killed has written nothing.
 """
 
@@ -11,11 +11,13 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
+import polars as pl
 import pyarrow as pa
 
 from velado.engines.duckdb_files import need
+from velado.engines.room import room_of
 from velado.engines.row_source import (
     ROWS,
     Coding,
@@ -27,6 +29,7 @@ from velado.engines.row_source import (
     coding_list,
     tuple_statement,
 )
+from velado.engines.sql_cut import SqlLots, cut_columns
 from velado.errors import EngineError, OutputError, ParameterError, TableError
 from velado.text import say
 
@@ -134,7 +137,8 @@ def _quoted(name: str) -> str:
 class PostgresSource:
     """A server's table or view within one transaction; make one with `open_table`.
 
-    *cells* are the columns as SQL, by their places, *kinds* the SQL types they have here.
+    *cells* are the columns as SQL, by their places, *kinds* the SQL types they have here. *memory* is what may be held on
+    this side of the connection, e.g. "3GB".
 
     >>> PostgresSource("stays", None, '"stays"', pa.schema([("age", pa.int64())]), ('r."age"',), ("int8",), 3)
     PostgresSource('stays', 3 rows, 1 columns)
@@ -148,6 +152,7 @@ class PostgresSource:
     kinds: tuple[str, ...]
     rows: int = 0
     where: tuple[str, ...] = ()
+    memory: str | None = None
     engine: str = "PostgreSQL"
 
     def __repr__(self) -> str:
@@ -208,6 +213,26 @@ class PostgresSource:
         names, sql = tuple_statement(keys, codes, joins)
         return self._table(sql, pa.schema([(name, pa.int64()) for name in names]))
 
+    def about_tuples(self, columns: Sequence[str]) -> int:
+        """About how many different combinations of cells *columns* have: those whose hash falls in a slice, many times."""
+        slices = 64 if self.rows > 1_000_000 else 1
+        row = f"hashtextextended(ROW({', '.join(self._cell(name) for name in columns)})::text, 0)"
+        found = self._one(
+            f"SELECT count(DISTINCT h) FROM (SELECT {row} AS h FROM {{rows}}) AS hashed WHERE h & {slices - 1} = 0"
+        )
+        return min(found * slices, self.rows)
+
+    def room(self) -> int:
+        """How many bytes may be held on this side."""
+        return room_of(self.memory)
+
+    def cut_rows(self, keys: TupleKeys, beside: Sequence[Coding], blanks: Sequence[int]) -> SqlLots:
+        """The coded rows, to be cut into parts; *blanks* has each key column's code of "no value", -1 for none."""
+        codes, joins = self._coded([*keys.codings, *beside])
+        made = SqlLots(PostgresTables(self), keys, cut_columns(len(keys.codings), blanks), len(beside))
+        made.begin(f"{self._rows()}{joins}", codes, beside)
+        return made
+
     def counts(self, columns: Sequence[str]) -> pa.Table:
         """The distinct combinations of cells of *columns*, as they stand, and their `rows`."""
         cells = ", ".join(self._cell(name) for name in columns)
@@ -224,7 +249,12 @@ class PostgresSource:
             )
         codes, joins = self._coded(recoding.keys.codings)
         keys = recoding.keys.expressions(codes)
-        self._hold("tuple_groups", recoding.mapping, ["int8"] * len(recoding.keys.names) + ["int4"])
+        tuples = "tuple_groups"
+        if recoding.entries is None:
+            self._hold("tuple_groups", recoding.mapping, ["int4", "int4"])
+            tuples = "(SELECT t.*, g.grp FROM cut_tuples AS t JOIN tuple_groups AS g ON g.cell = t.cell)"
+        else:
+            self._hold("tuple_groups", recoding.mapping, ["int8"] * len(recoding.keys.names) + ["int4"])
         texts = recoding.texts
         kinds = ["int4", *("float8" if pa.types.is_floating(t) else "text" for t in texts.schema.types[1:])]
         self._hold("group_texts", texts, kinds)
@@ -235,7 +265,7 @@ class PostgresSource:
         made = ", ".join(["m.grp", *(f"{self._cell(name)} AS {short}" for name, short in own.items())])
         body = (
             f"SELECT {alike}, count(*) AS n FROM (SELECT {made} FROM {self._rows()}{joins} "
-            f"JOIN tuple_groups AS m ON {match}) AS told GROUP BY {alike}"
+            f"JOIN {tuples} AS m ON {match}) AS told GROUP BY {alike}"
         )
         wanted = ", ".join(f"g.{labels[n]}" if n in labels else f"a.{own[n]}" for n in recoding.columns)
         placed = ", ".join([f"a.{part}" for part in alike.split(", ")] + ["copy"])
@@ -300,15 +330,24 @@ class PostgresSource:
         columns = [f"{column} {type_}" for column, type_ in zip(table.column_names, types, strict=True)]
         self._run(f"DROP TABLE IF EXISTS pg_temp.{name}")
         self._run(f"CREATE TEMP TABLE {name} ({', '.join(columns)})")
+        self._fill(name, table)
+        self._run(f"ANALYZE {name}")
+
+    def _fill(self, name: str, table: pa.Table) -> None:
+        numbers = all(pa.types.is_integer(t) or pa.types.is_boolean(t) for t in table.schema.types)
+        how = " (FORMAT csv)" if numbers else ""
         with (
             _told(self.name),
             self.connection.cursor() as cursor,
-            cursor.copy(f"COPY {name} FROM STDIN") as copy,
+            cursor.copy(f"COPY pg_temp.{name} FROM STDIN{how}") as copy,
         ):
             for batch in table.to_batches(max_chunksize=65_536):
+                if numbers:  # whose texts need no care, and whose rows may be many
+                    frame = cast(pl.DataFrame, pl.from_arrow(batch))
+                    copy.write(frame.write_csv(include_header=False))
+                    continue
                 for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                     copy.write_row(row)
-        self._run(f"ANALYZE {name}")
 
     def _run(self, sql: str) -> None:
         with _told(self.name):
@@ -331,22 +370,73 @@ class PostgresSource:
         return pa.Table.from_arrays(arrays, names=types.names)
 
 
+@dataclass(frozen=True, repr=False)
+class PostgresTables:
+    """Temporary tables of a source's own transaction, for `SqlLots`.
+
+    >>> PostgresTables.__name__
+    'PostgresTables'
+    """
+
+    source: PostgresSource
+
+    def make(self, name: str, select: str) -> None:
+        """A table *name* holds the rows of *select*, which may read the one that has the name now."""
+        self.source._run(f"CREATE TEMP TABLE {name}_next AS {select}")
+        self.drop(name)
+        self.source._run(f"ALTER TABLE pg_temp.{name}_next RENAME TO {name}")
+        self.source._run(f"ANALYZE pg_temp.{name}")
+
+    def drop(self, name: str) -> None:
+        """There is no table *name* of the run; one of somebody else's stays."""
+        self.source._run(f"DROP TABLE IF EXISTS pg_temp.{name}")
+
+    def hold(self, name: str, table: pa.Table) -> None:
+        """A table *name* holds what is handed over."""
+        self.source._hold(name, table, [_NUMBERS[type_] for type_ in table.schema.types])
+
+    def append(self, name: str, table: pa.Table) -> None:
+        """More rows of whole numbers stand in table *name*."""
+        kinds = [_NUMBERS[type_] for type_ in table.schema.types]
+        columns = [f"{column} {kind}" for column, kind in zip(table.column_names, kinds, strict=True)]
+        self.source._run(f"CREATE TEMP TABLE IF NOT EXISTS {name} ({', '.join(columns)})")
+        self.source._fill(name, table)
+
+    def append_select(self, name: str, select: str) -> None:
+        """The rows of *select* stand in table *name* too."""
+        empty = f"SELECT * FROM ({select}) AS empty LIMIT 0"
+        self.source._run(f"CREATE TEMP TABLE IF NOT EXISTS {name} AS {empty}")
+        self.source._run(f"INSERT INTO pg_temp.{name} {select}")
+
+    def ask(self, sql: str, names: Sequence[str]) -> pa.Table:
+        """The answer, columns of whole numbers called *names*."""
+        return self.source._table(sql, pa.schema([(name, pa.int64()) for name in names]))
+
+    def lay(self, name: str) -> None:
+        """Rows of table *name* with the same `part` are quickly found."""
+        self.source._run(f"CREATE INDEX ON pg_temp.{name} (part)")
+
+
+_NUMBERS = {pa.int32(): "int4", pa.int64(): "int8", pa.bool_(): "bool"}
+
+
 def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def open_table(url: str, table: str) -> PostgresSource:
-    """The rows of a server's table or view, in one snapshot.
+def open_table(url: str, table: str, *, memory: str | None = None) -> PostgresSource:
+    """The rows of a server's table or view, in one snapshot; *memory* is what may be held here of what it answers.
 
     >>> open_table("postgresql://127.0.0.1:1/x", "stays")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     velado.errors.EngineError: The PostgreSQL server could not be reached. ...
     """
+    room_of(memory)
     connection = connected(url)
     try:
         with _told(table):
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        return within(connection, table)
+        return replace(within(connection, table), memory=memory)
     except BaseException:
         connection.close()
         raise

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -230,6 +230,7 @@ class TableSink:
 Sink = FileSink | TableSink
 
 
+@runtime_checkable
 class RowSource(Protocol):
     """A table that an engine holds: counted there, recoded there, its rows never collected here.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,11 +25,10 @@ from velado.engines.duckdb_files import Scan, need, scan_files, stamp, threads
 from velado.engines.duckdb_source import lake_files, lake_root
 from velado.engines.places import PARQUET
 from velado.engines.row_source import ROWS, FileSink, Recoding, Sink
-from velado.engines.spark_source import SparkSource, of_spark, tried
+from velado.engines.spark_source import DRIVER_ROOM, SparkSource, of_spark, tried
 from velado.errors import EngineError, MissingExtra, OutputError, ParameterError, TableError
 from velado.text import say, say_n
 
-_DEFAULT_MEMORY = "1GB"
 _BATCH = 122_880
 _SIZE = re.compile(r"(\d+)\s*([GM])B?", re.IGNORECASE)
 # More than `formula_cells` takes for a formula, whatever stands before the sign; plain numbers left out.
@@ -103,7 +103,8 @@ class SparkFiles(SparkSource):
         return cells
 
     def close(self) -> None:
-        """The session is gone, if it was made for this table."""
+        """What was kept is given back, and the session is gone, if it was made for this table."""
+        super().close()
         if self.session is not None:
             self.session.stop()
 
@@ -171,6 +172,7 @@ def open_spark_files(
         files=tuple(paths),
         stamps=stamps,
         separator=found.separator,
+        memory=memory,
         folder=folder,
         session=session if active is None else None,
     )
@@ -233,7 +235,7 @@ def _session(folder: Path, memory: str | None) -> Any:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    size = _SIZE.fullmatch((memory or _DEFAULT_MEMORY).strip())
+    size = _SIZE.fullmatch((memory or DRIVER_ROOM).strip())
     if size is None:
         raise ParameterError(
             "--memory is not a size that Spark understands.",
@@ -259,6 +261,8 @@ def _session(folder: Path, memory: str | None) -> Any:
         with _log_to(folder / "spark.log"):
             session = builder.getOrCreate()
             session.sparkContext.setLogLevel("OFF")
+            # On this machine workers run what the driver runs, whatever python3 is elsewhere.
+            session.sparkContext.pythonExec = os.environ.get("PYSPARK_PYTHON", sys.executable)
     except (PySparkException, OSError):
         raise EngineError(
             "Spark could not be started.",

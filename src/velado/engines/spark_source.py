@@ -1,6 +1,6 @@
 """Spark answers for a data frame of its own: counted, recoded and ordered on its workers.
 
-Only aggregates come to the driver: domains, distinct tuples, counters, and a sample of stated size. Every answer passes
+Only aggregates come to the driver: domains, distinct tuples or, of a table that is cut first, its cells, counters, and a sample of stated size. Every answer passes
 `_arrow`, which looks at the plan first and refuses one that would bring rows. What is decided goes out as small tables that are
 joined to the rows where they lie. No answer, and no order of rows, depends on how the rows are split, or on how many workers there are.
 """
@@ -17,13 +17,18 @@ import numpy as np
 import pyarrow as pa
 
 from velado.data.csv_reading import duplicate_names
+from velado.data.frames import is_spark_frame
 from velado.engines.duckdb_files import Stamp, bytes_digest, refuse_changed
-from velado.engines.row_source import CODE, ROWS, Coding, Recoding, Sink, TupleKeys, coding_list
+from velado.engines.room import room_of
+from velado.engines.row_source import CODE, ROWS, Coding, Recoding, RowSource, Sink, TupleKeys, coding_list
+from velado.engines.sql_cut import CutThere
 from velado.errors import EngineError, ParameterError, TableError
 from velado.text import say
 
 T = TypeVar("T")
 
+DRIVER_ROOM = "1GB"
+"""What may be held on Spark's driver where nobody says."""
 _PART_ROWS = 500_000
 _BROADCAST = 4_000_000
 _BITS = 31
@@ -35,7 +40,8 @@ class SparkSource:
     """A table that Spark holds. Make one with `of_spark`, or `spark_files.open_spark_files`.
 
     *cells* is a Spark data frame whose columns are f0, f1, ...; *types* has their true names. *files* are those it was read
-    from, where somebody knows them; *told* what was counted already.
+    from, where somebody knows them; *told* what was counted already, *kept* what is kept of a table that is cut first. *memory* is what
+    may be held on the driver, and of a lot of parts on a worker, e.g. "3GB".
 
     >>> SparkSource("stays", None, pa.schema([("age", pa.int32())]), 3)
     SparkSource('stays', 3 rows, 1 columns)
@@ -50,6 +56,8 @@ class SparkSource:
     separator: str = ","
     engine: str = "Spark"
     told: dict[tuple[str, ...], pa.Table] = field(default_factory=dict, compare=False)
+    memory: str | None = None
+    kept: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def __repr__(self) -> str:
         return f"SparkSource({self.name!r}, {self.rows:,} rows, {len(self.types)} columns)"
@@ -135,6 +143,31 @@ class SparkSource:
         there = joined.select(*made).dropna(subset=names)
         return self._arrow(there.groupBy(*names).agg(F.count(F.lit(1)).alias(ROWS)))
 
+    def about_tuples(self, columns: Sequence[str]) -> int:
+        """About how many different combinations of cells *columns* have, a few percent off."""
+        from pyspark.sql import functions as F
+
+        cells = [self._cell(name) for name in columns]
+        found = self._arrow(self.cells.agg(F.approx_count_distinct(_hash(cells), 0.02).alias("n")))
+        return min(int(found["n"][0].as_py()), self.rows)
+
+    def room(self) -> int:
+        """How many bytes may be held on the driver."""
+        return room_of(self.memory or DRIVER_ROOM)
+
+    def cut_rows(self, keys: TupleKeys, beside: Sequence[Coding], blanks: Sequence[int]) -> CutThere:
+        """The coded rows, to be cut into parts; *blanks* has each key column's code of "no value", -1 for none."""
+        from velado.engines.spark_cut import cut_spark  # which is made of this module
+
+        self.let_go()
+        return cut_spark(self, keys, beside, blanks)
+
+    def let_go(self) -> None:
+        """What was kept on the workers of a table that was cut first is given back."""
+        made = self.kept.pop("cut", None)
+        if made is not None:
+            made.tables.close()
+
     def counts(self, columns: Sequence[str]) -> pa.Table:
         """The distinct combinations of cells of *columns*, as they stand, and their `rows`."""
         from pyspark.sql import functions as F
@@ -168,7 +201,11 @@ class SparkSource:
         texts = {name: f"t{at}" for at, name in enumerate(recoding.labels)}
         own = [self._cell(name) for name in recoding.columns if name not in texts]
         keyed = joined.select(*own, *_keys(recoding.keys, codes))
-        grouped = keyed.join(self._sent(recoding.mapping), recoding.keys.names).select("grp", *own)
+        if recoding.entries is None:
+            groups = self.kept["cut"].groups_of(recoding.keys, recoding.mapping)
+        else:
+            groups = self._sent(recoding.mapping)
+        grouped = keyed.join(groups, recoding.keys.names).select("grp", *own)
         parts = max(1, -(-self.rows // _PART_ROWS))
         drawn = grouped.withColumn("drawn", _hash([F.lit(_signed(recoding.order)), "grp", *own]))
         spread = F.shiftright(F.shiftrightunsigned("drawn", 64 - _BITS) * F.lit(parts), _BITS).cast("int")
@@ -206,7 +243,8 @@ class SparkSource:
         refuse_changed(self.files, self.stamps)
 
     def close(self) -> None:
-        """Nothing: the session is its owner's."""
+        """Give back what was kept; the session is its owner's."""
+        self.let_go()
 
     def of(self, cells: Any) -> Self:
         """The same table with other rows of it, whose number nobody asks for."""
@@ -237,9 +275,16 @@ class SparkSource:
     def _sent(self, table: pa.Table, typed: dict[str, Any] | None = None) -> Any:
         """A small table for every worker; one too large for that is spread over them."""
         from pyspark.sql import functions as F
-        from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+        from pyspark.sql.types import (
+            BooleanType,
+            IntegerType,
+            LongType,
+            StringType,
+            StructField,
+            StructType,
+        )
 
-        plain = {pa.int32(): IntegerType(), pa.int64(): LongType()}
+        plain = {pa.int32(): IntegerType(), pa.int64(): LongType(), pa.bool_(): BooleanType()}
         fields = [
             StructField(f.name, (typed or {}).get(f.name) or plain.get(f.type) or StringType())
             for f in table.schema
@@ -320,6 +365,24 @@ def of_spark(frame: Any, *, name: str = "pyspark") -> SparkSource:
     shown = tried(name, cells.limit(0).toArrow).schema
     types = pa.schema([pa.field(own, _steady(f.type)) for own, f in zip(names, shown, strict=True)])
     return SparkSource(name, cells, types, tried(name, cells.count))
+
+
+def as_source(given: Any) -> RowSource:
+    """A Spark data frame as a source of counts; a source as it is; anything else is refused.
+
+    >>> as_source([31, 35])
+    Traceback (most recent call last):
+    velado.errors.ParameterError: Only a Spark data frame can be counted where it lies. Other tables are read into memory. Use velado.inspect, velado.verify or velado.measure_files for them; for files and databases there is the command line.
+    """
+    if is_spark_frame(given):
+        return of_spark(given)
+    if not isinstance(given, RowSource):
+        raise ParameterError(
+            "Only a Spark data frame can be counted where it lies.",
+            "Other tables are read into memory.",
+            "Use velado.inspect, velado.verify or velado.measure_files for them; for files and databases there is the command line.",
+        )
+    return given
 
 
 def held(frame: Any) -> Any:
@@ -403,6 +466,12 @@ def tried(name: str, work: Callable[[], T]) -> T:
     try:
         return work()
     except (PySparkException, Py4JError) as error:
+        if "No module named 'velado'" in str(error):
+            raise EngineError(
+                "velado is not installed on Spark's workers.",
+                "A table that is cut first is finished there. Nothing was published.",
+                "Install it on every worker, or send it along with --archives; or pass plan='compress'.",
+            ) from None
         # Spark's own messages may quote cells.
         kind = getattr(error, "getCondition", lambda: None)() or type(error).__name__
         raise EngineError(

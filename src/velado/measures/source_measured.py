@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import cast
 
 import polars as pl
 
 from velado.data.encode import VisibleTexts
+from velado.data.frames import SparkFrame
+from velado.data.io import schema_from
 from velado.data.normal import value_codes
 from velado.data.partition import ValueEntries
 from velado.data.published_column import read_texts
 from velado.data.schema import Schema
 from velado.data.table import Table, Undeclared
 from velado.engines.row_source import RowSource
+from velado.engines.spark_source import as_source
 from velado.errors import TableError
 from velado.measures.measured import MeasureSettings, Scores, measure_published
 from velado.measures.recoded_columns import PublishedTable, refuse_absent
@@ -24,9 +28,9 @@ from velado.text import say
 
 
 def measure_sources(
-    original: RowSource,
-    release: RowSource,
-    schema: Schema,
+    original: RowSource | SparkFrame,
+    release: RowSource | SparkFrame,
+    schema: Schema | str | Path,
     *,
     undeclared: Undeclared = "refuse",
     k: int | None = None,
@@ -34,7 +38,7 @@ def measure_sources(
 ) -> Scores:
     """Everything that counts tell of a release beside its original, neither of which is read row by row.
 
-    Loss, risks by row, class sizes, distributions and guesses of sensitive values are counted on all rows, as are risks by person before
+    Both are Spark data frames, or what an engine holds. Loss, risks by row, class sizes, distributions and guesses of sensitive values are counted on all rows, as are risks by person before
     the release. What compares row by row, and what is worked out of single rows, is left out with the reason. Identifiers are looked for
     in at most some 200,000 published rows.
 
@@ -45,6 +49,7 @@ def measure_sources(
     >>> measure_sources(before, after, table(age=[20, 30]).schema).ncp.overall
     1.0
     """
+    original, release, schema = as_source(original), as_source(release), schema_from(schema)
     most = source_check.SAMPLE_ROWS
     some = cast(pl.DataFrame, pl.from_arrow(original.sample(most)))
     known = Table.of(some, schema, original.name, undeclared=undeclared).schema

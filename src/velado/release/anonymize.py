@@ -16,18 +16,19 @@ from velado.data.keys import Key
 from velado.data.partition import IntArray
 from velado.data.schema import Schema
 from velado.data.table import Table, Undeclared
-from velado.errors import GuaranteeNotMet
+from velado.errors import GuaranteeNotMet, ParameterError
 from velado.randomness import seeded
 from velado.release import DEFAULT_METHOD
 from velado.release.asked_goal import goal_of, refuse_blanks, refuse_few
 from velado.release.goal import Goal, Progress, silent, within
 from velado.release.guarantees._guarantee import Guarantee
+from velado.release.methods import _method
 from velado.release.methods._method import Method
 from velado.release.methods.improve import Effort, improved, refuse_unimprovable
 from velado.release.operations._operation import Operation
 from velado.release.prepare import Prepared, prepare
 from velado.release.release import Release, release
-from velado.release.run_settings import Guarantees, run_settings
+from velado.release.run_settings import Guarantees, Plan, run_settings
 from velado.text import say
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ def anonymize(
     keep_order: bool = False,
     improve: bool = False,
     blind: bool = False,
+    plan: Plan = "auto",
+    memory: str | None = None,
     progress: Progress = silent,
 ) -> Release: ...
 
@@ -82,6 +85,8 @@ def anonymize(
     keep_order: bool = False,
     improve: bool = False,
     blind: bool = False,
+    plan: Plan = "auto",
+    memory: str | None = None,
     progress: Progress = silent,
 ) -> Release | SparkRelease:
     """A release of *source* that keeps k and every further guarantee, or an error.
@@ -95,7 +100,8 @@ def anonymize(
     delta-presence. *key* is the owner's key or its file, under which the order of rows and random operations are
     drawn; by default that of this user. With *improve* the groups that a partitioner made are searched for better ones
     that keep the same promise. With *blind* they are made without a look at sensitive values, and those in which a
-    promise about these fails are suppressed whole. The same input, settings, *seed* and key give the same release.
+    promise about these fails are suppressed whole. *plan* and *memory* are for a Spark data frame: how it is grouped, and about how much
+    of it may be held on the driver (e.g. "3GB"). The same input, settings, *seed* and key give the same release.
 
     >>> import polars as pl
     >>> from velado.data.keys import Key
@@ -115,11 +121,20 @@ def anonymize(
         keep_order=keep_order,
         improve=improve,
         blind=blind,
+        plan=plan,
     )
     if is_spark_frame(source):
         from velado.release.sources.spark_release import anonymize_spark  # the engines' libraries are large
 
-        return anonymize_spark(source, schema, asked, population=population, key=key, progress=progress)
+        return anonymize_spark(
+            source, schema, asked, population=population, key=key, memory=memory, progress=progress
+        )
+    if plan != "auto" or memory is not None:
+        raise ParameterError(
+            "plan= and memory= were given, but the rows are worked on in memory.",
+            "They say how an engine groups a table that stays where it lies.",
+            "Leave them out, or use publish_files, publish_table, or a Spark data frame.",
+        )
     prepared = prepare(
         table_from(source, schema, asked.undeclared),
         operations=asked.operations,
@@ -216,9 +231,11 @@ _SPARED = 0.5
 def _tuples(prepared: Prepared, method: Method, goal: Goal) -> tuple[EncodedTable, IntArray | None]:
     """The table as the method is given it: counted tuples, with the tuple of each row, where that is all it needs."""
     data = prepared.data
-    if method.takes != "tuples" or data.rows < _FEW_ROWS:
-        return data, None
-    if data.classes.count > _SPARED * data.rows:
+    if method.takes == "either":
+        # Decided by the number of rows alone, so that an engine, which has tuples only, makes the same groups.
+        if data.rows <= _method.MOST_SEARCHED_ROWS:
+            return data, None
+    elif method.takes == "rows" or data.rows < _FEW_ROWS or data.classes.count > _SPARED * data.rows:
         return data, None
     tuples, entry_of_row = prepared.tuples
     if not goal.rows_only:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.data.encode import encode, sensitive_values
+from velado.data.frames import is_spark_frame
 from velado.data.identifiers import Identifying
 from velado.data.io import schema_from
 from velado.data.normal import value_codes
@@ -189,7 +190,8 @@ def verify(
     Columns a release leaves out (identifiers, unpublished ones) may be absent; quasi-identifiers may not, nor
     may sensitive columns when a guarantee reads them. k is counted per person where the file shows people.
     *schema* is a Schema or the path of a schema file; a guarantee given by its name or class has its defaults.
-    *population* is a table of everyone the released people were drawn from, for k-map and delta-presence.
+    *population* is a table of everyone the released people were drawn from, for k-map and delta-presence. A Spark data frame
+    is counted on its workers, by `verify_source`.
 
     >>> import polars as pl
     >>> from velado.release.guarantees import KAnonymity
@@ -198,6 +200,10 @@ def verify(
     >>> found.holds, found.smallest
     (True, 3)
     """
+    if is_spark_frame(source) and population is None:
+        from velado.release.sources.source_verify import verify_source  # the engines' libraries are large
+
+        return verify_source(source, schema, guarantees, undeclared=undeclared)
     asked = run_settings(guarantees=guarantees, undeclared=undeclared)
     schema = schema_from(schema)
     raw = _read(source, schema, encoding)

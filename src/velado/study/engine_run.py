@@ -224,13 +224,15 @@ def publish_table(
     language: Language = "en",
     reports: Sequence[Report] = ("html",),
     key: Key | str | Path | None = None,
+    memory: str | None = None,
     plan: Plan = "auto",
     progress: Progress = silent,
 ) -> EnginePublished:
     """The release of *table* on the PostgreSQL server of *url* stands in *to_table* on that of *to*, or an error is raised.
 
     Without *to* both are on one server. The table is made in one transaction, which ends only after its rows were counted and
-    every promise held; manifest, pages, recipe and key stand in folder *out*. What an address leaves out comes from
+    every promise held; manifest, pages, recipe and key stand in folder *out*. Of what the server answers at most about *memory*
+    (e.g. "3GB") is held here: by *plan* "auto" a table with more distinct tuples is cut first, there. What an address leaves out comes from
     the environment or a service file, and neither the address nor what it holds is ever written or shown.
 
     >>> publish_table("postgresql://127.0.0.1:1/x", "stays", Schema({}), to_table="k5", out="o")
@@ -252,7 +254,7 @@ def publish_table(
     recipe = _recipe(given)
     plan = run_settings(plan=plan).plan
     clock = StepClock(progress, STEPS)
-    source = open_table(url, table)
+    source = open_table(url, table, memory=memory)
     try:
         with (
             staged_folder(Path(out), force, _files(schema, key)) as staged,

@@ -23,7 +23,10 @@ from velado.text import Sentence, say
 
 Takes = Literal["tuples", "rows", "either"]
 """What a method works on. tuples: it never parts equal rows, so that their tuples with counts are all it needs. rows: it may
-part equal rows. either: it does better with rows, and makes do with tuples."""
+part equal rows. either: it does better with rows, up to MOST_SEARCHED_ROWS of them, and makes do with tuples beyond."""
+
+MOST_SEARCHED_ROWS = 200_000
+"""A method that takes either is given tuples of a table of more rows, wherever the table lies: the same groups everywhere."""
 
 
 @runtime_checkable

@@ -3,17 +3,22 @@
 A cut needs of a part how wide each column is, the counts of the codes in the column that is tried, and, for promises about
 values and people, the counts of these on each side. All that an engine counts where the rows lie. Once a part is small its tuples come
 here and the method goes on from there, with the whole table's totals handed down: the cells are those of the one run in memory.
-Which cell a tuple is in goes back at once; here stay the cells alone, each with its least and its greatest codes.
+Which cell a tuple is in goes back at once; here stay the cells alone, each with its least and its greatest codes. Spark's parts
+are finished on its workers by the same code, and only their cells come here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
 
-from velado.data.encoded import EncodedTable
+from velado.data.encoded import EncodedColumn, EncodedTable
 from velado.data.partition import (
     BoolArray,
     GroupCounts,
@@ -22,9 +27,10 @@ from velado.data.partition import (
     Partition,
     ValueCounts,
     ValueEntries,
+    ValueShape,
 )
 from velado.engines.row_source import ROWS
-from velado.engines.sql_cut import CutRows, PartCuts
+from velado.engines.sql_cut import CutHere, CutRows, CutThere, PartCuts
 from velado.release.goal import Goal, Progress, silent, within
 from velado.release.methods.mondrian import CutPlan, Mondrian, branches, halves
 from velado.release.sources.source_plan import Cuttable
@@ -66,14 +72,19 @@ def cut_source(
     plan = CutPlan.of(domains, method.categories == "ordered")
     judge = _Judge(codes, goal, rows)
     parts = _cut_parts(rows, plan, judge, source.rows, part_rows, within(progress, 0.05, 0.5))
-    rows.lay()
     cells = _Cells(codes)
-    for first, last in _batches(parts, part_rows):
-        progress(0.5 + 0.5 * cells.done / source.rows, say("finishing parts of the table"))
-        if parts.whole[first] and parts.rows[first] > part_rows:
-            _keep_whole(rows, first, int(parts.rows[first]), cells)
-        else:
-            _finish(rows, first, last, cells, method, goal, weights)
+    work = LotWork.of(codes, method, goal, weights)
+    if isinstance(rows, CutThere):
+        progress(0.5, say("finishing parts of the table"))
+        _finish_there(rows, parts, part_rows, cells, work)
+    else:
+        rows.lay()
+        for first, last in _batches(parts, part_rows):
+            progress(0.5 + 0.5 * cells.done / source.rows, say("finishing parts of the table"))
+            if parts.whole[first] and parts.rows[first] > part_rows:
+                _keep_whole(rows, first, int(parts.rows[first]), cells)
+            else:
+                _finish(rows, first, last, cells, work)
     if cells.done != source.rows:
         raise changed_meanwhile(source)
     data = cells.table()
@@ -280,6 +291,11 @@ class _Cells:
     count: int = 0
     done: int = 0
 
+    @property
+    def names(self) -> list[str | None]:
+        """What is counted beside the tuples: the sensitive columns, and None for people."""
+        return [*self.codes.values, *([] if self.codes.person is None else [None])]
+
     def add(self, low: Int32Array, high: Int32Array, rows: Int64Array) -> None:
         """More cells, to the right of all others; *low* and *high* are cells x columns."""
         self.low.append(low)
@@ -310,28 +326,106 @@ class _Cells:
         return ValueEntries(2 * at, codes, counts, size)
 
 
-def _keep_whole(rows: CutRows, part: int, size: int, cells: _Cells) -> None:
+def _keep_whole(rows: CutHere, part: int, size: int, cells: _Cells) -> None:
     """A part that cannot be cut and is too large to come here is a cell as it stands; the engine knows its tuples."""
     low, high = rows.ends(np.array([part]))
     width = len(cells.codes.columns)
     none, cell = np.full(1, -1, np.int64), np.array([cells.count], dtype=np.int64)
     itself = PartCuts(np.array([part]), none, none, cell, none > 0)
-    names: list[str | None] = [*cells.codes.values, *([] if cells.codes.person is None else [None])]
-    for number, name in enumerate(names):
+    for number, name in enumerate(cells.names):
         cells.hold(name, *rows.beside(number, itself))
     rows.keep_whole(part, cells.count)
     cells.add(low[:, :width], high[:, :width], np.array([size], dtype=np.int64))
 
 
-def _finish(
-    rows: CutRows,
-    first: int,
-    last: int,
-    cells: _Cells,
-    method: Mondrian,
-    goal: Goal,
-    weights: Mapping[str, float],
-) -> None:
+@dataclass(frozen=True, repr=False)
+class LotWork:
+    """Parts of a table cut to the end: all that this takes beside their tuples, so that it can be sent to where these are.
+
+    *columns* have no codes; *values* are the sizes of sensitive columns, *people* that of the people, *totals* the whole table's counts.
+
+    >>> LotWork.__name__
+    'LotWork'
+    """
+
+    columns: tuple[EncodedColumn, ...]
+    values: Mapping[str, int]
+    people: int | None
+    totals: Mapping[str, Int64Array]
+    shapes: Mapping[str, ValueShape]
+    method: Mondrian
+    goal: Goal
+
+    @classmethod
+    def of(cls, codes: SourceCodes, method: Mondrian, goal: Goal, weights: Mapping[str, float]) -> LotWork:
+        """The work on parts of a coded source, whose columns have *weights*."""
+        none = [np.empty(0, np.int32)] * len(codes.columns)
+        empty = codes.table(none, np.empty(0, np.int64), {}, None).weighted(weights)
+        return cls(
+            empty.columns,
+            {name: coding.size for name, coding in codes.values.items()},
+            None if codes.person is None else codes.person.size,
+            dict(codes.totals),
+            dict(codes.shapes),
+            method,
+            goal,
+        )
+
+    def groups(
+        self,
+        part: Int64Array,
+        codes: Sequence[Int32Array],
+        counts: Int64Array,
+        held: Sequence[ValueEntries],
+    ) -> tuple[EncodedTable, Partition]:
+        """Distinct tuples, their parts one after the other, as a table and in the groups they are cut into, from left to right."""
+        columns = tuple(replace(one, codes=own) for one, own in zip(self.columns, codes, strict=True))
+        sensitive = dict(zip(self.values, held, strict=False))
+        people = None if self.people is None else held[-1]
+        data = EncodedTable(
+            columns, int(counts.size), people, sensitive, self.shapes, counts=counts, whole=self.totals
+        )
+        begins = np.flatnonzero(np.diff(part, prepend=-1)).astype(np.int64)
+        return data, self.method.partition_parts(data, self.goal, begins, silent)
+
+    @property
+    def sizes(self) -> list[int]:
+        """The numbers of codes of every column that is counted beside the tuples."""
+        return [*self.values.values(), *([] if self.people is None else [self.people])]
+
+    def __call__(self, rows: pa.Table) -> pa.Table:
+        """Rows of some parts (`part`, `c0`, ..., `v0`, ...): the distinct ones with `rows` and their `cell` within the part."""
+        names = rows.column_names
+        frame = cast(pl.DataFrame, pl.from_arrow(rows))
+        found = frame.group_by(names).len(ROWS).sort(names)
+        codes = [f"c{at}" for at in range(len(self.columns))]
+        number = found.get_column(ROWS).to_numpy().astype(np.int64)
+        columns = {name: found.get_column(name).to_numpy().astype(np.int32) for name in names}
+        at, starts = _entries([columns[name] for name in ("part", *codes)])
+        held = [
+            ValueEntries.of(at, columns[f"v{which}"].astype(np.int64), number, size)
+            for which, size in enumerate(self.sizes)
+        ]
+        part = columns["part"][starts].astype(np.int64)
+        counts = np.add.reduceat(number, starts)
+        _, groups = self.groups(part, [columns[name][starts] for name in codes], counts, held)
+        labels = groups.labels.astype(np.int64)
+        begins = np.flatnonzero(np.diff(part, prepend=-1))
+        first = np.repeat(np.minimum.reduceat(labels, begins), np.diff(begins, append=part.size))
+        cell = (labels - first)[at].astype(np.int32)
+        return found.with_columns(pl.Series("cell", cell)).to_arrow()
+
+
+def _entries(columns: Sequence[npt.NDArray[Any]]) -> tuple[Int64Array, Int64Array]:
+    """Which of the distinct combinations each of the sorted rows of *columns* has, and where each of these begins."""
+    new = np.ones(columns[0].size, dtype=bool)
+    new[1:] = False
+    for column in columns:
+        new[1:] |= column[1:] != column[:-1]
+    return np.cumsum(new) - 1, np.flatnonzero(new)
+
+
+def _finish(rows: CutHere, first: int, last: int, cells: _Cells, work: LotWork) -> None:
     """The tuples of parts *first*..*last* come here, are cut to the end, and go back with their cells."""
     codes = cells.codes
     found = rows.tuples(first, last)
@@ -340,26 +434,42 @@ def _finish(
         return np.asarray(found.column(name).to_numpy(), dtype=np.int64)
 
     part, keys, number = column("part"), [column(name) for name in codes.keys.names], column(ROWS)
-    new = np.ones(part.size, dtype=bool)
-    new[1:] = part[1:] != part[:-1]
-    begins_part = new.copy()
-    for key in keys:
-        new[1:] |= key[1:] != key[:-1]
-    at, starts = np.cumsum(new) - 1, np.flatnonzero(new)
+    at, starts = _entries([part, *keys])
     entries = tuple(key[starts] for key in keys)
     counts = np.add.reduceat(number, starts)
-    listed: Callable[[int, int], ValueEntries] = lambda which, size: ValueEntries.of(  # noqa: E731
-        at, column(f"v{which}"), number, size
-    )
-    values = {name: listed(n, one.size) for n, (name, one) in enumerate(codes.values.items())}
-    person = codes.person
-    people = None if person is None else listed(len(values), person.size)
-    data = codes.table(codes.keys.unpack(entries), counts, values, people, part=True).weighted(weights)
-    groups = method.partition_parts(data, goal, at[begins_part].astype(np.int64), silent)
-    for name, held in [*values.items(), *([] if people is None else [(None, people)])]:
-        of_groups = ValueEntries.regrouped(held, groups.labels, None)
+    held = [ValueEntries.of(at, column(f"v{which}"), number, size) for which, size in enumerate(work.sizes)]
+    data, groups = work.groups(part[starts], codes.keys.unpack(entries), counts, held)
+    for name, one in zip(cells.names, held, strict=True):
+        of_groups = ValueEntries.regrouped(one, groups.labels, None)
         cells.hold(name, of_groups.at + cells.count, of_groups.codes, of_groups.counts)
     rows.keep(entries, groups.labels.astype(np.int64) + cells.count, counts)
     covers = [groups.least_and_greatest(one.codes) for one in data.columns]
     low, high = (np.stack([cover[end] for cover in covers], axis=1) for end in (0, 1))
     cells.add(low, high, groups.sizes)
+
+
+def _finish_there(rows: CutThere, parts: _Parts, most: int, cells: _Cells, work: LotWork) -> None:
+    """All parts are cut to the end where they lie, and their cells come here."""
+    lots = _batches(parts, most)
+    alone = [first for first, _ in lots if parts.whole[first] and parts.rows[first] > most]
+    rows.finish(work, [lot for lot in lots if lot[0] not in set(alone)], alone)
+    found = rows.cells()
+
+    def column(table: pa.Table, name: str) -> Int64Array:
+        return np.asarray(table.column(name).to_numpy(), dtype=np.int64)
+
+    part, cell = column(found, "part"), column(found, "cell")
+    # Cells are numbered from left to right: by their part, and within it.
+    first = np.searchsorted(part, np.arange(parts.rows.size))
+    low, high = (
+        np.stack([column(found, f"{end}{at}") for at in range(len(cells.codes.columns))], axis=1).astype(
+            np.int32
+        )
+        for end in ("low", "high")
+    )
+    assert np.array_equal(first[part] + cell, np.arange(part.size))
+    cells.add(low, high, column(found, ROWS))
+    for number, name in enumerate(cells.names):
+        held = rows.held(number)
+        at = first[column(held, "part")] + column(held, "cell")
+        cells.hold(name, at, column(held, "code").astype(np.int32), column(held, ROWS))

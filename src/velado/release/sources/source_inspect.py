@@ -9,6 +9,7 @@ from typing import TypeVar, cast
 import numpy as np
 import polars as pl
 
+from velado.data.frames import SparkFrame
 from velado.data.inspect import Inspection, SeenColumn, inspect
 from velado.data.kinds import infer_kind, missing_tokens
 from velado.data.normal import value_codes
@@ -17,6 +18,7 @@ from velado.data.schema import Column, Schema
 from velado.data.separation import PresentExposure, visible_codes
 from velado.data.table import Table
 from velado.engines.row_source import ROWS, RowSource, TupleKeys
+from velado.engines.spark_source import as_source
 from velado.release.sources import source_check
 from velado.release.sources.source_check import SampledTable
 from velado.release.sources.source_tuples import (
@@ -34,10 +36,10 @@ MOST_LISTED = 5_000_000
 """Up to so many different values of a column are brought here to be read one by one."""
 
 
-def inspect_source(source: RowSource, separator: str = ",") -> Inspection:
+def inspect_source(source: RowSource | SparkFrame, separator: str = ",") -> Inspection:
     """What a table on an engine seems to hold, and a schema for it: what `inspect` says of it where 200,000 rows are all.
 
-    Beyond, names, shapes, sets of columns and columns that follow people are judged on a fixed sample of about so many rows.
+    *source* is a Spark data frame, or what an engine holds. Beyond, names, shapes, sets of columns and columns that follow people are judged on a fixed sample of about so many rows.
     Rows, blanks, different values, and whether every value is a number or a day, are read off the distinct values of each column
     as far as 5 million of them differ; who is unique is counted on all tuples of the proposed quasi-identifiers. What was
     judged how is said.
@@ -47,6 +49,7 @@ def inspect_source(source: RowSource, separator: str = ",") -> Inspection:
     >>> [c.role for c in inspect_source(of_arrow(pa.table({"idade": [31, 35, 31, 40]}))).columns]
     ['quasi']
     """
+    source = as_source(source)
     most = source_check.SAMPLE_ROWS
     frame = cast(pl.DataFrame, pl.from_arrow(source.sample(most)))
     columns = {name: Column(name, "other", "text") for name in frame.columns}

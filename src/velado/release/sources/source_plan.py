@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 from velado.engines.row_source import Coding, RowSource, TupleKeys
-from velado.engines.sql_cut import CutRows
+from velado.engines.sql_cut import CutHere, CutThere
 from velado.errors import ParameterError
 from velado.release.methods._method import Method
 from velado.release.methods.mondrian import Mondrian
@@ -40,7 +40,9 @@ class Cuttable(Protocol):
         """How many bytes may be held in memory."""
         ...
 
-    def cut_rows(self, keys: TupleKeys, beside: Sequence[Coding], blanks: Sequence[int]) -> CutRows:
+    def cut_rows(
+        self, keys: TupleKeys, beside: Sequence[Coding], blanks: Sequence[int]
+    ) -> CutHere | CutThere:
         """The coded rows, to be cut into parts."""
         ...
 
@@ -110,7 +112,7 @@ def choose_plan(asked: Plan, codes: SourceCodes, method: Method) -> ChosenPlan:
                     most=MOST_TUPLES,
                 ),
                 refusal,
-                "Use --method mondrian with --engine duckdb, which cuts the table first, or round columns with many values.",
+                "Use --method mondrian, which cuts the table first, or round columns with many values.",
             )
         return ChosenPlan("compress", refusal, about)
     if about * each <= room:

@@ -386,7 +386,7 @@ def _refuse_rows(method: Method) -> None:
                 method=method.name,
             ),
             "Which of them is in which group could not be told to it.",
-            "Use mondrian (with strict cuts), progressive, full-domain or das, or --engine memory.",
+            "Use mondrian (with strict cuts), progressive (for ncp), full-domain or das, or --engine memory.",
         )
 
 

@@ -8,12 +8,14 @@ from typing import cast
 
 import polars as pl
 
+from velado.data.frames import SparkFrame
 from velado.data.io import schema_from
 from velado.data.partition import Partition
 from velado.data.schema import Schema
 from velado.data.staging import file_digest
 from velado.data.table import Table, Undeclared
 from velado.engines.row_source import RowSource
+from velado.engines.spark_source import as_source
 from velado.errors import ParameterError
 from velado.release.goal import Checked
 from velado.release.guarantees._guarantee import Guarantee, Verdict
@@ -27,7 +29,7 @@ from velado.text import say
 
 
 def verify_source(
-    source: RowSource,
+    source: RowSource | SparkFrame,
     schema: Schema | str | Path,
     guarantees: Guarantees,
     *,
@@ -36,7 +38,7 @@ def verify_source(
 ) -> Verification:
     """The verdict on a released table where it lies: what `verify` gives, all groups counted by the engine.
 
-    Identifiers, side doors and the order of rows are judged on all rows up to 200,000, beyond on a fixed sample, which the
+    *source* is a Spark data frame, or what an engine holds. Identifiers, side doors and the order of rows are judged on all rows up to 200,000, beyond on a fixed sample, which the
     verdict says. What is left behind a side door is counted on all rows.
 
     >>> import pyarrow as pa
@@ -48,6 +50,7 @@ def verify_source(
     """
     asked = run_settings(guarantees=guarantees, undeclared=undeclared)
     refuse_population(asked.guarantees)
+    source = as_source(source)
     schema = schema_from(schema)
     known = known_columns(schema, source.types.names, asked.guarantees)
     _refuse_person(known)

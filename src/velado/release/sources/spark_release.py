@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,7 @@ def anonymize_spark(
     *,
     population: Any = None,
     key: Key | str | Path | None = None,
+    memory: str | None = None,
     progress: Progress = silent,
 ) -> SparkRelease:
     """The release of a Spark data frame, or an error; `velado.anonymize` comes here with one.
@@ -62,7 +63,8 @@ def anonymize_spark(
     _refuse_not_on_spark(schema, asked, population)
     assert schema is not None
     owner = owner_key(key)
-    rows = of_spark(source)
+    rows = replace(of_spark(source), memory=memory)
+    rows.room()
     meaning = schema_from(schema)
     goal = goal_of(meaning, asked.per, asked.method, asked.k, asked.guarantees, asked.suppression)
     prepared = prepare_source(
@@ -72,20 +74,25 @@ def anonymize_spark(
         undeclared=asked.undeclared,
         values=goal.reads_sensitive,
         people=counts_people(goal),
+        method=asked.method,
+        plan=asked.plan,
         progress=within(progress, 0.0, 0.4),
     )
-    plan = plan_release(
-        prepared,
-        asked.method,
-        k=asked.k,
-        guarantees=asked.guarantees,
-        suppression=asked.suppression,
-        seed=asked.seed,
-        progress=within(progress, 0.4, 0.6),
-    )
-    progress(0.6, say("writing the recoded rows"))
-    # The frame that leaves is the one that was counted: kept first, and never computed again.
-    published = held(rows.recoded(plan.recoding(owner, rows.fingerprint())))
+    try:
+        plan = plan_release(
+            prepared,
+            asked.method,
+            k=asked.k,
+            guarantees=asked.guarantees,
+            suppression=asked.suppression,
+            seed=asked.seed,
+            progress=within(progress, 0.4, 0.6),
+        )
+        progress(0.6, say("writing the recoded rows"))
+        # The frame that leaves is the one that was counted: kept first, and never computed again.
+        published = held(rows.recoded(plan.recoding(owner, rows.fingerprint())))
+    finally:
+        rows.let_go()
     progress(0.8, say("counting what was written"))
     made = check_written(plan, of_spark(published))
     progress(1.0, say("done"))

@@ -144,6 +144,7 @@ def anonymize(
                     language=language(),
                     reports=reports,
                     key=folder.key,
+                    memory=engine.memory,
                     plan=engine.plan,
                     progress=progress,
                 )

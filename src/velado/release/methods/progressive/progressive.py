@@ -151,7 +151,6 @@ class Progressive:
     name: ClassVar[str] = "progressive"
     title: ClassVar[str] = say("Progressive generalization")
     promise: ClassVar[Promise] = "guaranteed"
-    takes: ClassVar[Takes] = "either"
     cost: ClassVar[str] = say("O(n log n) plus a counted number of search rounds")
     source: ClassVar[str] = "velado; boxes chosen per record, then annealing along a neighbour graph"
 
@@ -161,6 +160,11 @@ class Progressive:
     objective: ObjectiveSetting = "ncp"
     work: Annotated[int, Setting("tuples looked at before the listing of boxes ends; 0: by effort", ge=0)] = 0
     recoder: RecoderName = "cover"
+
+    @property
+    def takes(self) -> Takes:
+        """Rows up to some number and tuples beyond, but for other objectives and centroids, which need rows."""
+        return "either" if ObjectiveMixture.of(self.objective).is_usual and self.recoder != "centroid" else "rows"
 
     def anonymize(
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
