@@ -217,13 +217,14 @@ class Answer:
         """What was made of the drawn numbers, which values stay unknown, and which are mostly noise."""
         numbers = [value for value in self.how.plan.get("values", ()) if value["answered_as"] == "number"]
         out: list[Sentence] = []
-        if any("kept" in value for value in numbers):
+        cut = [value for value in numbers if "kept" in value and self._touches_zero(value["name"])]
+        if cut:
             out.append(
                 say(
                     "Numbers that noise moved to the wrong side of 0 were set to 0, and intervals cut there; that costs nothing."
                 )
             )
-        summed = [value["name"] for value in numbers if value.get("kept") == "sum"]
+        summed = [value["name"] for value in cut if value["kept"] == "sum"]
         if summed:
             out.append(
                 say(
@@ -258,6 +259,10 @@ class Answer:
                     )
                 )
         return out
+
+    def _touches_zero(self, name: str) -> bool:
+        """Whether a value or an end of its interval stands at 0, where it may have been put."""
+        return any(bool((self.frame[f"{name}{end}"] == 0).any()) for end in ("", "_low", "_high"))
 
     def __str__(self) -> str:
         return "\n".join([_table_text(self.frame), *map(told, self.sentences())])

@@ -196,7 +196,7 @@ class QueryPlan:
         grids = {part.grid: None for part in self.parts if part.grid is not None and part.bound is None}
         out += [
             say(
-                "Numbers of '{column}' beyond its declared bounds, {low} to {high}, count as the bound.",
+                "Numbers of '{column}' beyond its declared bounds, {low:.6g} to {high:.6g}, count as the bound.",
                 column=grid.column,
                 low=grid.value(grid.low),
                 high=grid.value(grid.high),

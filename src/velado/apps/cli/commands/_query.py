@@ -365,7 +365,7 @@ def query(
     if price.price:
         told = made.to_dict(sure)
         lines = price_lines(told, asked)
-        show.result(told, [*(str(one) for one in made.sentences(sure)), *lines])
+        show.result(told, [*made.sentences(sure), *lines])
         return
     if output is not None:
         _write(output, answer)
