@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from velado.errors import QueryRefused
-from velado.query import noise
-from velado.query import plan as quantiles
+from velado.query import noise, quantiles
 from velado.query.needs import Grid
 from velado.query.noise import score_sensitivity
 from velado.query.unit import Unit

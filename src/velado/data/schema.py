@@ -294,6 +294,15 @@ class AboutDataset:
     version: Annotated[str, Setting("which of several versions")] = ""
     population: Annotated[str, Setting("the file of everyone the table was drawn from")] = ""
     ledger: Annotated[str, Setting("the file that accounts for questions about the table")] = ""
+    rows: Annotated[
+        int | None,
+        Setting(
+            "about how many rows there are, as may be known in public",
+            ge=1,
+            le=10**12,
+            why=say("Prices of private answers are worked out with it, and shown to whoever asks."),
+        ),
+    ] = None
     folder: str = ""
 
     @property

@@ -3,9 +3,11 @@
 Intervals say where the exact answer lies with at least the stated confidence, cell by cell: the answer over the rows
 that count (a unit's rows beyond the most are out) and on the declared grid. They cover the noise alone, not sampling.
 
-A COUNT is left as drawn, so it may be negative: only so are sums and averages of counts unbiased. The interval of a count
-that came out at 0 or above starts at 0 at the lowest, because a count does. A negative one keeps its whole interval: cut at
-0 it would not hold its own number. A histogram has one line per key and bin, with the bin in a column of its own.
+What cannot be is not said: counts, and sums of numbers on one side of 0, are moved to the nearest possible ones with the
+drawn sum (`consistency`), and their intervals are cut at 0. A number drawn on the wrong side of 0 has the interval of a drawn
+0: wider than what is left of its own, so it holds the exact value as often. An average is a ratio; where noise leaves the whole
+declared range possible, it is unknown (null), and the answer says so. All of that is done to drawn numbers and costs nothing.
+A histogram has one line per key and bin, with the bin in a column of its own.
 """
 
 from __future__ import annotations
@@ -24,10 +26,13 @@ from numpy.typing import NDArray
 
 from velado.data.frames import to_frame
 from velado.errors import ParameterError
+from velado.query.accuracy import average_widths, chance
 from velado.query.budget import Facts, Measure, measure_word, plain, short
+from velado.query.consistency import consistent
+from velado.query.draws import Draw
 from velado.query.needs import Counts, Grid, GridCells, Keys, Tallies, cells_of
 from velado.query.noise import half_width
-from velado.query.plan import Draw, Part, PlanFacts, QueryPlan, ValueReading, name_of
+from velado.query.plan import Part, PlanFacts, QueryPlan, ValueReading, name_of, one_sided
 from velado.query.unit import Promise
 from velado.query.values import Aggregate
 from velado.text import Sentence, say, say_n, told
@@ -87,8 +92,8 @@ class Making:
 class Answer:
     """One answered question. Everything in it may be shown to the analyst who asked.
 
-    *frame* has one row per key (or one row in all): the keys, then for each aggregate its value and the interval
-    `_low` .. `_high` (null where there is none: quantiles, MIN and MAX). `how.plan["values"]` says how each is to be
+    *frame* has one row per key (or one row in all): the keys, then for each aggregate its value (null where it is unknown
+    at this spend) and the interval `_low` .. `_high` (null where there is none: quantiles, MIN and MAX). `how.plan["values"]` says how each is to be
     read. *guarantee* is the promise, *cost* what it took of the budget, *how* the query, the mechanisms
     and their scales. *question* is a fingerprint of what was asked, *receipt* the head of the ledger's chain at its entry,
     and *stored* tells that these numbers were drawn before and cost nothing now. *entry* is the name by which the ledger
@@ -188,7 +193,7 @@ class Answer:
     def sentences(self) -> list[Sentence]:
         """How the numbers are to be read, the promise, the cost and what is left, as a person reads them."""
         cost, promise, measure = self.cost, self.guarantee, self.cost.measure
-        out = _readings(self.how, promise)
+        out = [*_readings(self.how, promise), *self.notes()]
         kind = say("guaranteed") if promise.type == "guaranteed" else say("guaranteed-if")
         about = {"definition": say(promise.definition or ""), "unit": promise.unit}
         out.append(say("Promise ({kind}): {definition} for {unit}.", kind=kind, **about))
@@ -207,6 +212,57 @@ class Answer:
             out.append(say("Cost: {measure} {spent}. Left: {measure} {left} of {budget}.", **left))
         out.append(say("Covers {covers}.", covers=say(promise.covers or "")))
         return out + [say("Warning: {text}", text=text) for text in promise.warnings or ()]
+
+    def notes(self) -> list[Sentence]:
+        """What was made of the drawn numbers, which values stay unknown, and which are mostly noise."""
+        numbers = [value for value in self.how.plan.get("values", ()) if value["answered_as"] == "number"]
+        out: list[Sentence] = []
+        cut = [value for value in numbers if "kept" in value and self._touches_zero(value["name"])]
+        if cut:
+            out.append(
+                say(
+                    "Numbers that noise moved to the wrong side of 0 were set to 0, and intervals cut there; that costs nothing."
+                )
+            )
+        summed = [value["name"] for value in cut if value["kept"] == "sum"]
+        if summed:
+            out.append(
+                say(
+                    "{names}: what was lifted to 0 was taken from the others alike, so that the sum stays as drawn.",
+                    names=", ".join(summed),
+                )
+            )
+        for value in numbers:
+            drawn, name = self.frame[value["name"]], value["name"]
+            unknown = drawn.null_count()
+            if unknown:
+                out.append(
+                    say_n(
+                        "{name}: {n:,} value is unknown at this spend: anything within the declared bounds is possible. "
+                        "Spend more, or ask about more rows at once.",
+                        "{name}: {n:,} values are unknown at this spend: anything within the declared bounds is possible. "
+                        "Spend more, or ask about more rows at once.",
+                        unknown,
+                        name=name,
+                    )
+                )
+            half = value.get("half_width")
+            noisy = 0 if half is None or value["asked"] == "avg" else int((drawn.abs() < half).sum())
+            if noisy:
+                out.append(
+                    say_n(
+                        "{name}: {n:,} value of {all:,} is smaller than the noise may be, so it tells little.",
+                        "{name}: {n:,} values of {all:,} are smaller than the noise may be, so they tell little.",
+                        noisy,
+                        name=name,
+                        all=self.frame.height,
+                    )
+                )
+        return out
+
+    def _touches_zero(self, name: str) -> bool:
+        """Whether a value or an end of its interval stands at 0, where it may have been put."""
+        return any(bool((self.frame[f"{name}{end}"] == 0).any()) for end in ("", "_low", "_high"))
 
     def __str__(self) -> str:
         return "\n".join([_table_text(self.frame), *map(told, self.sentences())])
@@ -236,7 +292,7 @@ def _readings(how: Making, promise: Promise) -> list[Sentence]:
                 )
             )
         elif value["answered_as"] == "quantile":
-            said = {"name": name, "level": _level_text(value["level"]), "rank": _rank_text(value)}
+            said = {"name": name, "level": chance(value["level"]), "rank": _rank_text(value)}
             if asked in ("min", "max"):
                 said["extreme"] = asked.upper()
                 out.append(say("{name}: {extreme} is answered as the {level} quantile; {rank}.", **said))
@@ -251,7 +307,7 @@ def _readings(how: Making, promise: Promise) -> list[Sentence]:
                 "Each interval holds the exact value over {kept}, with numbers moved to their declared bounds and "
                 "steps, with a chance of at least {chance}. It is about the noise alone.",
                 kept=kept,
-                chance=_level_text(how.confidence),
+                chance=chance(how.confidence),
             )
         )
     return out
@@ -260,7 +316,7 @@ def _readings(how: Making, promise: Promise) -> list[Sentence]:
 def _rank_text(value: ValueReading) -> Sentence:
     """By how many rows a quantile may miss its rank."""
     off = value["rank_error"]
-    said = {"rows": math.ceil(off["rows"]), "chance": _level_text(off["confidence"])}
+    said = {"rows": math.ceil(off["rows"]), "chance": chance(off["confidence"])}
     if off["beyond"] == "the asked rank":
         return say(
             "it may miss the asked rank by {rows:,} rows, by no more with a chance of at least {chance}",
@@ -272,15 +328,6 @@ def _rank_text(value: ValueReading) -> Sentence:
         **said,
         candidates=value["candidates"],
     )
-
-
-def _level_text(level: str | float) -> Sentence:
-    """A level or a confidence in percent, with the digits it has.
-
-    >>> _level_text("1/2"), _level_text(0.9999)
-    ('50%', '99.99%')
-    """
-    return say("{percent:.6g}%", percent=float(100 * Fraction(str(level))))
 
 
 def _cell_text(cell: Any) -> str:
@@ -318,7 +365,7 @@ def _type_of(dtype: Any) -> str:
 # From noisy whole numbers to a data frame of values and intervals: nothing here sees a row or an exact count.
 
 Floats = NDArray[np.float64]
-Numbers = Floats | Counts
+Numbers = Floats | Counts | pl.Series
 _LIMIT = (1 << 63) - 1
 
 
@@ -332,6 +379,8 @@ def frame(plan: QueryPlan, drawn: Tallies, confidence: Fraction) -> pl.DataFrame
     >>> made = plan(Query("stays", (Aggregate("count"),)), Schema({}), Unit(), "epsilon", Fraction(1))
     >>> frame(made, (np.array([7]),), Fraction(19, 20)).row(0)
     (7, 4, 10)
+    >>> frame(made, (np.array([-9]),), Fraction(19, 20)).row(0)
+    (0, 0, 3)
     """
     lines = cells_of(plan.keys)
     columns: dict[str, pl.Series] = {}
@@ -348,7 +397,9 @@ def frame(plan: QueryPlan, drawn: Tallies, confidence: Fraction) -> pl.DataFrame
     for aggregate, part in zip(plan.query.aggregates, plan.parts, strict=True):
         value, low, high = _estimate(aggregate, part, plan.draws, drawn, confidence)
         name = name_of(aggregate)
-        columns[name] = pl.Series(value if part.bound is None else np.repeat(value, lines))
+        columns[name] = (
+            pl.Series(value).new_from_index(0, lines) if part.bound is not None else pl.Series(value)
+        )
         for end, limit in (("low", low), ("high", high)):
             columns[f"{name}_{end}"] = (
                 pl.Series([None] * lines, dtype=pl.Float64) if limit is None else pl.Series(limit)
@@ -397,12 +448,27 @@ def _estimate(
         return _average(part.grid, used, noisy, confidence)
     t = half_width(first.mechanism, first.scale, confidence)
     if aggregate.kind == "sum" and part.grid is not None:
-        value, low, high = (_numbers(part.grid, counts, shift) for shift in (0, -t, t))
+        value, low, high = (_numbers(part.grid, one, 0) for one in _possible(counts, t, part.grid))
         return value, low, high
-    # Counts as drawn, and an interval that holds them; no lower than 0 where the count itself is not.
-    counts = counts.ravel()
-    bounded = np.clip(counts, t - _LIMIT, _LIMIT - t)
-    return counts, np.where(counts >= 0, np.maximum(bounded - t, 0), bounded - t), bounded + t
+    return _possible(counts, t, None)
+
+
+def _possible(drawn: Counts, t: int, grid: Grid | None) -> tuple[Counts, Counts, Counts]:
+    """Numbers and the ends of their intervals, none of them on the side of 0 where a count, or a sum over *grid*, cannot be.
+
+    Bins of a histogram keep the sum of their key, other numbers that of all keys. Where keeping the sum moves a number out
+    of its interval, the interval is widened to hold it: more is always as sure.
+    """
+    flat = drawn.ravel()
+    middle = np.clip(flat, t - _LIMIT, _LIMIT - t)
+    if not one_sided(grid):
+        return flat, middle - t, middle + t
+    if grid is not None and grid.low < 0:
+        value, low, high = _possible(-drawn, t, None)
+        return -value, -high, -low
+    rows = drawn if drawn.ndim == 2 else drawn[np.newaxis]
+    value = np.concatenate([consistent(row) for row in rows])
+    return value, np.minimum(np.maximum(middle - t, 0), value), np.maximum(np.maximum(middle, 0) + t, value)
 
 
 def _numbers(grid: Grid, indices: Counts, shift: int) -> Floats:
@@ -413,20 +479,30 @@ def _numbers(grid: Grid, indices: Counts, shift: int) -> Floats:
 
 def _average(
     grid: Grid, used: list[Draw], noisy: list[Counts], confidence: Fraction
-) -> tuple[Floats, Floats, Floats]:
-    """centre + noisy centred sum / noisy count, clamped to the grid; a noisy count below 1 is taken as 1.
+) -> tuple[pl.Series, Floats, Floats]:
+    """centre + noisy centred sum / noisy count, with Fieller's interval, both within the grid; null where that is all of it.
 
-    Both numbers lie in their intervals with confidence (1 + c)/2 each, so together with at least c, and then the exact
-    average lies between the smallest and the largest quotient of the two intervals.
+    At the exact average m the noisy |sum - m count| is at most of_sum + of_count |m| with the stated chance
+    (`average_widths`), so m lies between the smallest and the largest quotient that this leaves. A count that may be
+    nothing leaves every quotient.
     """
-    each = (1 + confidence) / 2
-    width_sum, width_count = (half_width(draw.mechanism, draw.scale, each) for draw in used)
+    scales = (used[0].scale, used[1].scale)
+    widths = average_widths(used[0].mechanism, scales, grid.centred_reach, confidence)
     total, count = (part.astype(np.float64) for part in noisy)
-    least, most = np.maximum(count - width_count, 1), np.maximum(count + width_count, 1)
-    below, above = total - width_sum, total + width_sum
-    low = np.where(below < 0, below / least, below / most)
-    high = np.where(above > 0, above / least, above / most)
-    return _on_scale(grid, total / np.maximum(count, 1)), _on_scale(grid, low), _on_scale(grid, high)
+    # A quotient beyond the bounds is read as the bound: what is left of its own interval would look surer than it is.
+    room = np.maximum(count, 1)
+    total = np.clip(total, (grid.low - grid.centre) * room, (grid.high - grid.centre) * room)
+    below, above = total - widths["of_sum"], total + widths["of_sum"]
+    # Where the count may be nothing, any average fits; elsewhere both divisors are above 0.
+    told = count > widths["of_count"]
+    least, most = (np.where(told, count + side * widths["of_count"], 1.0) for side in (-1, 1))
+    low = np.where(told, np.where(below < 0, below / least, below / most), -np.inf)
+    high = np.where(told, np.where(above > 0, above / least, above / most), np.inf)
+    low, high = _on_scale(grid, low), _on_scale(grid, high)
+    value = np.clip(_on_scale(grid, total / room), low, high)
+    first, last = grid.value(grid.low), grid.value(grid.high)
+    unknown = (low <= first) & (high >= last) & (first < last)
+    return pl.Series(value).set(pl.Series(unknown), None), low, high
 
 
 def _on_scale(grid: Grid, centred: Floats) -> Floats:

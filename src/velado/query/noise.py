@@ -298,6 +298,78 @@ def _gaussian_tails(scale: float) -> np.ndarray[tuple[int], np.dtype[np.float64]
     return tails
 
 
+@lru_cache(maxsize=256)
+def widest_scale(mechanism: Mechanism, width: int, confidence: Fraction) -> float:
+    """The largest scale, to one part in 10^9, whose half-width is at most *width*; what an accuracy asks for.
+
+    >>> scale = widest_scale("laplace", 10, Fraction(19, 20))
+    >>> half_width("laplace", scale, Fraction(19, 20)), half_width("laplace", scale * 1.001, Fraction(19, 20))
+    (10, 11)
+    """
+    # At a scale of 1/128 both noises are 0 with a chance nobody can tell from 1, so this one always fits.
+    fits, beyond = 2.0**-7, 2.0**-6
+    while beyond < MOST_SCALE / 2 and _width(mechanism, beyond, confidence) <= width:
+        fits, beyond = beyond, beyond * 2
+    if beyond >= MOST_SCALE / 2:
+        return fits
+    while beyond > fits * (1 + 1e-9):
+        middle = (fits + beyond) / 2
+        if _width(mechanism, middle, confidence) <= width:
+            fits = middle
+        else:
+            beyond = middle
+    return fits
+
+
+def _width(mechanism: Mechanism, scale: float, confidence: Fraction) -> int:
+    # A search passes many scales once: they are not worth keeping.
+    if mechanism == "gaussian" and scale <= SUMMED:
+        beyond = _gaussian_tails.__wrapped__(scale)
+        return int(np.searchsorted(-beyond, -float(1 - confidence)))
+    return half_width.__wrapped__(mechanism, scale, confidence)
+
+
+def joint_width(
+    mechanism: Mechanism, scales: tuple[float, float], weight: float, confidence: Fraction
+) -> float:
+    """A t with P(|X + weight Y| <= t) >= confidence, for independent noises X and Y of these scales; rises with *weight* >= 0.
+
+    Each discrete noise lies within one step (Laplace) or two (Gaussian) of a continuous one of its scale, coupled by sign and
+    rank: its tail is between theirs one, or two, steps further out and in (for the Gaussian by Canonne, Kamath, Steinke 2020,
+    prop. 25, and, the other way, by comparing sums with integrals). So t is that of the continuous sum and (1 + weight)
+    such steps. Continuous Laplace noises of scales a, b: P(|X + Y| > t) = (a^2 e^(-t/a) - b^2 e^(-t/b)) / (a^2 - b^2).
+
+    >>> round(joint_width("gaussian", (300.0, 400.0), 1.0, Fraction(19, 20)))
+    984
+    """
+    check_confidence(confidence)
+    outside = float(1 - confidence)
+    a, b = scales[0], scales[1] * weight
+    if mechanism == "gaussian":
+        return -math.hypot(a, b) * NormalDist().inv_cdf(outside / 2) + 2 * (1 + weight)
+    small, large = sorted((a, b))
+    if small > large * (1 - 1e-6):
+        small = large  # a little more noise than there is
+
+    def tail(t: float) -> float:
+        if small == large:
+            return math.exp(-t / large) * (1 + t / (2 * large))
+        ratio = small / large
+        part = ratio * ratio * math.exp(-t / small) if small > 0 else 0.0
+        return (math.exp(-t / large) - part) / (1 - ratio * ratio)
+
+    low, high = 0.0, (small + large) * math.log(2 / outside)
+    while high > low * (1 + 1e-12) and high > 1e-300:
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        if tail(middle) > outside:
+            low = middle
+        else:
+            high = middle
+    return high + 1 + weight
+
+
 def standard_deviation(mechanism: Mechanism, scale: float) -> float:
     """Of the discrete Laplace sqrt(2p)/(1-p), p = exp(-1/scale); of the discrete Gaussian at most its scale.
 

@@ -2,16 +2,16 @@
 
 COUNT is Rows; SUM is GridSum; AVG is a sum of distances from the grid's centre over Rows(column); HISTOGRAM is
 GridCells; quantiles, and MIN and MAX as named quantiles, choose among candidates by noisy scores. What two aggregates
-both need is drawn once. The spend is split evenly over the draws, and each draw is charged what OpenDP's map says.
+both need is drawn once, and each draw is charged what OpenDP's map says. A spend is split evenly over the draws, which
+blurs every value by the same part of all it can be. For a wish of accuracy each draw gets the least that the wish needs.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from math import prod
 from typing import Literal, NotRequired, TypedDict
 
 import numpy as np
@@ -19,130 +19,33 @@ import numpy as np
 from velado.data.schema import Schema
 from velado.errors import EngineError, QueryRefused
 from velado.query import noise
+from velado.query.accuracy import (
+    USUAL,
+    AverageWish,
+    ValueAccuracy,
+    Wish,
+    accuracy,
+    accuracy_sentence,
+    average_accuracy,
+    check_rows,
+    check_total,
+    noise_warning,
+    rows_of_a_key,
+    share_for_rank,
+    share_for_width,
+)
 from velado.query.budget import Measure, spend_of
 from velado.query.domains import key_of
+from velado.query.draws import Draw, DrawFacts, RankError
 from velado.query.engines._compile import Layout
 from velado.query.engines._tally import check as check_engines
 from velado.query.needs import Counts, Grid, GridCells, GridSum, Keys, Need, Needs, Rows, Tallies, cells_of
-from velado.query.noise import Mechanism, score_sensitivity, sensitivity
+from velado.query.noise import Mechanism, half_width, score_sensitivity, sensitivity
+from velado.query.quantiles import MOST_SCORES, candidates, cells_between, level
 from velado.query.unit import Unit
 from velado.query.values import Aggregate, Query
 from velado.settings import Where
-from velado.text import say
-
-# Private quantiles: one candidate chosen by noisy scores that come from exact counts per bin.
-#
-# A level alpha = a/b asks for the number whose rank is alpha n. The candidate c covers the ranks from #(index < c) to
-# #(index <= c); its score is b times the distance of alpha n from that range, a whole number:
-#
-# score(c) = max(0, b #lt - a n, a n - b #le),   n = all rows with a value
-#
-# Zero means c is a quantile. The usual |(1 - alpha) #lt - alpha #gt| prefers a value that nobody has over one that many
-# share; this one does not. Adding a row moves n by 1 and #lt, #le by 0 or 1, so each term moves by at most max(a, b - a).
-#
-# Several keys: each key chooses for itself at one scale. A unit with g_k rows in key k costs that key the map of
-# g_k max(a, b - a). Under epsilon the map is linear and sum g_k <= g; under rho it is quadratic and sum g_k^2 <= g^2; in
-# both cases the keys together cost no more than the map of g max(a, b - a), which is what is charged.
-
-MOST_CANDIDATES = 2_000
-LEAST_CANDIDATES = 100
-# Scores drawn in one answer, over all keys and quantiles: about ten microseconds each.
-MOST_SCORES = 300_000
-MOST_DENOMINATOR = 10_000
-# Scores stay below this, whatever an engine counts, so that they cannot overflow.
-_LARGEST = 1 << 61
-
-
-def level(at: Fraction) -> Fraction:
-    """The level as a fraction with a denominator of at most 10,000, strictly between 0 and 1.
-
-    Scores are whole multiples of 1/b, so a finer level would only be rounded elsewhere.
-
-    >>> level(Fraction("0.123456789"))
-    Fraction(10, 81)
-    """
-    nearest = at.limit_denominator(MOST_DENOMINATOR)
-    finest = Fraction(1, MOST_DENOMINATOR)
-    return min(max(nearest, finest), 1 - finest)
-
-
-@lru_cache(maxsize=256)
-def candidates(grid: Grid, cells: int) -> tuple[int, ...]:
-    """The indices to choose from: all of the grid when it has at most 2,000, else as many, evenly spread.
-
-    With many keys there are fewer, so that no quantile draws more than 300,000 scores.
-
-    >>> candidates(Grid("age", Fraction(1), 0, 3), 1)
-    (0, 1, 2, 3)
-    """
-    most = min(MOST_CANDIDATES, MOST_SCORES // cells)
-    points = grid.high - grid.low + 1
-    if points <= most:
-        return tuple(range(grid.low, grid.high + 1))
-    if most < LEAST_CANDIDATES:
-        raise QueryRefused(
-            "The keys of this query make too many cells for a quantile.",
-            say(
-                "Each cell chooses among at least {least_candidates} candidates, and one answer draws at "
-                "most {most_scores:,} scores.",
-                least_candidates=LEAST_CANDIDATES,
-                most_scores=MOST_SCORES,
-            ),
-            "Group by fewer keys, or ask for averages.",
-        )
-    return tuple(grid.low + (grid.high - grid.low) * i // (most - 1) for i in range(most))
-
-
-def cells_between(grid: Grid, chosen: tuple[int, ...]) -> GridCells:
-    """The bins whose counts give #lt and #le of every candidate exactly: one for it alone, one up to the next.
-
-    >>> cells_between(Grid("age", Fraction(1), 0, 9), (2, 5)).edges
-    (0, 2, 3, 5, 6, 10)
-    """
-    edges = {grid.low, grid.high + 1} | set(chosen) | {c + 1 for c in chosen}
-    return GridCells(grid, tuple(sorted(edges)))
-
-
-@lru_cache(maxsize=256)
-def places(need: GridCells, chosen: tuple[int, ...]) -> tuple[int, ...]:
-    """The bin of each candidate.
-
-    >>> places(cells_between(Grid("age", Fraction(1), 0, 9), (2, 5)), (2, 5))
-    (1, 3)
-    """
-    return tuple(np.searchsorted(np.array(need.edges, dtype=np.int64), np.array(chosen)).tolist())
-
-
-def scores_of(tally: Counts, bins: tuple[int, ...], at: Fraction) -> Counts:
-    """The score of every candidate, shape (cells, candidates), from the exact counts per bin. O(cells x bins).
-
-    Counts are clipped far above any table's size: clipping moves nothing further, and nothing overflows.
-
-    >>> scores_of(np.array([[3, 4, 1]]), (0, 1, 2), Fraction(1, 2))
-    array([[2, 0, 6]])
-    """
-    a, b = at.numerator, at.denominator
-    kept = np.clip(tally, 0, _LARGEST // (b * tally.shape[1]))
-    most = np.cumsum(kept, axis=1)
-    where = np.array(bins, dtype=np.int64)
-    at_or_below = most[:, where]
-    below = at_or_below - kept[:, where]
-    target = a * most[:, -1:]
-    distance: Counts = np.maximum(np.maximum(b * below - target, target - b * at_or_below), 0)
-    return distance
-
-
-def rank_error(scale: float, count: int, at: Fraction, confidence: Fraction) -> float:
-    """Rows by which the chosen rank misses the best candidate's, at most, with that confidence.
-
-    Both noises OpenDP draws choose a score worse than the best by t with chance at most count x exp(-t / scale)
-    (McSherry and Talwar 2007; permute-and-flip is never worse, McKenna and Sheldon 2020). Scores are b times ranks.
-
-    >>> round(rank_error(2.0, 100, Fraction(1, 2), Fraction(19, 20)), 1)
-    7.6
-    """
-    return scale * math.log(count / float(1 - confidence)) / at.denominator
-
+from velado.text import Sentence, say
 
 # How much one answer may be: numbers to draw and to keep, scores to choose by, and what every engine can do.
 #
@@ -189,53 +92,10 @@ Extremes = Literal["quantile", "bound"]
 LOWEST, HIGHEST = Fraction(1, 100), Fraction(99, 100)
 
 
-class RankError(TypedDict):
-    """By how many *rows* a quantile may miss its rank, *beyond* what; by no more with that *confidence*.
+class ValueReading(ValueAccuracy):
+    """How one value of an answer is to be read, as JSON has it: a number, a quantile or a declared bound; and how exact it is.
 
-    >>> RankError(rows=3.2, confidence=0.95, beyond="the asked rank")["rows"]
-    3.2
-    """
-
-    rows: float
-    confidence: float
-    beyond: str
-
-
-class Swing(TypedDict):
-    """By how much one unit moves a draw, and the scale of its noise, in the column's own numbers.
-
-    >>> Swing(sensitivity=120.0, scale=240.0)["scale"]
-    240.0
-    """
-
-    sensitivity: float
-    scale: float
-
-
-class DrawFacts(TypedDict):
-    """A draw as JSON has it.
-
-    >>> Draw(Rows(), "laplace", 1, 10.0, Fraction(1, 10)).to_dict()["charge"]
-    '1/10'
-    """
-
-    need: str
-    what: str
-    column: str | None
-    mechanism: str
-    sensitivity: float
-    scale: float
-    charge: str
-    in_values: NotRequired[Swing]
-    level: NotRequired[str]
-    candidates: NotRequired[int]
-    rank_error: NotRequired[RankError]
-
-
-class ValueReading(TypedDict):
-    """How one value of an answer is to be read, as JSON has it: a number, a quantile or a declared bound.
-
-    >>> ValueReading(name="n", asked="count", column=None, answered_as="number")["answered_as"]
+    >>> ValueReading(name="n", asked="count", column=None, answered_as="number", mostly_noise=False)["answered_as"]
     'number'
     """
 
@@ -261,82 +121,9 @@ class PlanFacts(TypedDict):
     about: float
     cells: int
     extremes: Extremes
+    within: str | None
     draws: list[DrawFacts]
     values: list[ValueReading]
-
-
-@dataclass(frozen=True)
-class Draw:
-    """One use of a mechanism on the array of one need; *at* and *candidates* belong to a quantile.
-
-    >>> Draw(Rows(), "laplace", 1, 10.0, Fraction(1, 10)).subject
-    ('rows', None)
-    """
-
-    need: Need
-    mechanism: Mechanism
-    sensitivity: int
-    scale: float
-    charge: Fraction
-    at: Fraction | None = None
-    candidates: tuple[int, ...] = ()
-
-    def scores(self, tally: Counts) -> Counts:
-        """What a noisy maximum chooses by: one score per key and candidate."""
-        if self.at is None or not isinstance(self.need, GridCells):
-            raise ValueError("only a quantile has scores")
-        return scores_of(tally, places(self.need, self.candidates), self.at)
-
-    def to_dict(self, confidence: Fraction = Fraction(19, 20)) -> DrawFacts:
-        """Mechanism, scale, sensitivity and charge; for a quantile also its level and the rank it may miss by."""
-        word, column = self.subject
-        out: DrawFacts = {
-            "need": word if column is None else f"{word} '{column}'",
-            "what": word,
-            "column": column,
-            "mechanism": self.mechanism,
-            "sensitivity": self.sensitivity,
-            "scale": self.scale,
-            "charge": str(self.charge),
-        }
-        if isinstance(self.need, GridSum):
-            # Noise is drawn in steps of the grid; a person thinks in the column's own numbers.
-            step = self.need.grid.step
-            out["in_values"] = {
-                "sensitivity": float(self.sensitivity * step),
-                "scale": self.scale * float(step),
-            }
-        if self.at is not None:
-            out["level"] = str(self.at)
-            out["candidates"] = len(self.candidates)
-            out["rank_error"] = self.rank_error(confidence)
-        return out
-
-    @property
-    def subject(self) -> tuple[str, str | None]:
-        """What is drawn, as a word of a fixed list and the column it is about."""
-        match self.need:
-            case Rows(column):
-                return ("rows", None) if column is None else ("rows with", column)
-            case GridSum(grid, offset):
-                return "sum of" if offset == 0 else "centred sum of", grid.column
-            case GridCells(grid, _):
-                return "histogram of" if self.at is None else "quantile of", grid.column
-
-    def rank_error(self, confidence: Fraction) -> RankError:
-        """By how many rows a quantile may miss the rank that was asked for, with that chance, in each cell.
-
-        Where the candidates are fewer than the grid's points, the miss is counted from the best candidate's.
-        """
-        if self.at is None or not isinstance(self.need, GridCells):
-            raise ValueError("only a quantile has a rank")
-        grid = self.need.grid
-        every = len(self.candidates) == grid.high - grid.low + 1
-        return {
-            "rows": rank_error(self.scale, len(self.candidates), self.at, confidence),
-            "confidence": float(confidence),
-            "beyond": "the asked rank" if every else "the best candidate",
-        }
 
 
 @dataclass(frozen=True)
@@ -369,13 +156,15 @@ class QueryPlan:
     parts: tuple[Part, ...]
     charge: Fraction
     extremes: Extremes
+    rows: int | None = None
+    wish: tuple[Wish, Fraction] | None = None
 
     @property
     def needs(self) -> Needs:
         """What the engine is asked, each thing once; two quantiles of a column share one."""
         return tuple(dict.fromkeys(draw.need for draw in self.draws))
 
-    def to_dict(self, confidence: Fraction = Fraction(19, 20)) -> PlanFacts:
+    def to_dict(self, confidence: Fraction = USUAL) -> PlanFacts:
         """What is charged, how it is drawn and how each value is to be read, for the answer and for a price beforehand."""
         return {
             "measure": self.measure,
@@ -383,12 +172,39 @@ class QueryPlan:
             "about": float(self.charge),
             "cells": cells_of(self.keys),
             "extremes": self.extremes,
+            "within": None if self.wish is None else str(self.wish[0]),
             "draws": [draw.to_dict(confidence) for draw in self.draws],
             "values": [
                 self._reading(aggregate, part, confidence)
                 for aggregate, part in zip(self.query.aggregates, self.parts, strict=True)
             ],
         }
+
+    def sentences(self, confidence: Fraction = USUAL) -> list[Sentence]:
+        """By how much each value will be off at most, what is left out or moved, and a warning where noise would be paid for."""
+        values = self.to_dict(confidence)["values"]
+        said = [accuracy_sentence(value["name"], value, confidence) for value in values]
+        out = [sentence for sentence in said if sentence is not None]
+        if self.draws and self.unit.column is not None:
+            out.append(
+                say(
+                    "Of all rows with one value of '{column}' at most {rows:,} count; the others are left out.",
+                    column=self.unit.column,
+                    rows=self.unit.rows,
+                )
+            )
+        grids = {part.grid: None for part in self.parts if part.grid is not None and part.bound is None}
+        out += [
+            say(
+                "Numbers of '{column}' beyond its declared bounds, {low:.6g} to {high:.6g}, count as the bound.",
+                column=grid.column,
+                low=grid.value(grid.low),
+                high=grid.value(grid.high),
+            )
+            for grid in grids
+        ]
+        warning = noise_warning([value["name"] for value in values if value["mostly_noise"]])
+        return out if warning is None else [*out, warning]
 
     def _reading(self, aggregate: Aggregate, part: Part, confidence: Fraction) -> ValueReading:
         """What one value is: a number with an interval, a quantile with a level and a rank error, or a declared bound."""
@@ -397,19 +213,172 @@ class QueryPlan:
             "asked": aggregate.kind,
             "column": aggregate.column,
             "answered_as": "number",
+            "mostly_noise": False,
         }
         if part.bound is not None:
             return {**out, "answered_as": "bound"}
         draw = self.draws[part.draws[0]]
-        if draw.at is None:
-            return out
-        return {
-            **out,
-            "answered_as": "quantile",
-            "level": str(draw.at),
-            "candidates": len(draw.candidates),
-            "rank_error": draw.rank_error(confidence),
-        }
+        rows = rows_of_a_key(self.rows, prod(len(key.domain) for key in self.keys))
+        if draw.at is not None:
+            off = draw.rank_error(confidence)
+            return {
+                **out,
+                "answered_as": "quantile",
+                "level": str(draw.at),
+                "candidates": len(draw.candidates),
+                "rank_error": off,
+                "mostly_noise": accuracy(off["rows"], rows)["mostly_noise"],
+            }
+        if aggregate.kind == "avg" and part.grid is not None:
+            scales = (draw.scale, self.draws[part.draws[1]].scale)
+            return {**out, **average_accuracy(draw.mechanism, scales, part.grid, rows, confidence)}
+        steps = half_width(draw.mechanism, draw.scale, confidence)
+        half = steps if part.grid is None or aggregate.kind != "sum" else steps * part.grid.step
+        reading: ValueReading = {**out, **accuracy(float(half), largest(aggregate, part.grid, rows))}
+        if one_sided(part.grid if aggregate.kind == "sum" else None):
+            reading["kept"] = (
+                "possible" if cells_of(self.keys) == 1 and aggregate.kind != "histogram" else "sum"
+            )
+        return reading
+
+
+def one_sided(grid: Grid | None) -> bool:
+    """Whether a count (no grid), or a sum over the grid, lies on one side of 0 whatever the rows are.
+
+    >>> one_sided(None), one_sided(Grid("age", Fraction(1), 0, 9)), one_sided(Grid("change", Fraction(1), -5, 5))
+    (True, True, False)
+    """
+    return grid is None or grid.low >= 0 or grid.high <= 0
+
+
+def largest(aggregate: Aggregate, grid: Grid | None, rows: Fraction | None) -> Fraction | None:
+    """All that a count, a rank, a sum or an average can be by what is declared; None where the table's size is needed and is not.
+
+    >>> largest(Aggregate("sum", "age"), Grid("age", Fraction(1), 0, 120), Fraction(10))
+    Fraction(1200, 1)
+    """
+    if aggregate.kind == "avg" and grid is not None:
+        return grid.step * (grid.high - grid.low)
+    if rows is None or aggregate.kind != "sum" or grid is None:
+        return rows
+    return rows * grid.step * (max(grid.high, 0) - min(grid.low, 0))
+
+
+Wanted = tuple[Need, Fraction | None, tuple[int, ...]]
+"""A need to be drawn, with level and candidates where a quantile is chosen."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Outline:
+    """A query before its budget is shared: what is to be drawn, each thing once, and which aggregates it makes."""
+
+    query: Query
+    schema: Schema
+    unit: Unit
+    measure: Measure
+    extremes: Extremes
+    keys: Keys
+    parts: tuple[Part, ...]
+    wanted: tuple[Wanted, ...]
+
+    @classmethod
+    def of(cls, query: Query, schema: Schema, unit: Unit, measure: Measure, extremes: Extremes) -> _Outline:
+        """QueryRefused where the schema does not allow the query."""
+        keys = tuple(key_of(schema, name) for name in query.keys)
+        if len(query.aggregates) > 1 and any(a.kind == "histogram" for a in query.aggregates):
+            raise QueryRefused(
+                "A histogram is asked together with another aggregate.",
+                "Its answer has one line per bin, the others one line per key.",
+                "Ask for the histogram in a query of its own.",
+            )
+        wanted: dict[Wanted, int] = {}
+        parts = []
+        for aggregate in query.aggregates:
+            grid = None if aggregate.kind == "count" else _grid(aggregate, schema)
+            if aggregate.kind in ("min", "max") and extremes == "bound":
+                bounds = schema.columns[str(aggregate.column)].bounds
+                assert grid is not None and bounds is not None  # Grid.of refuses a column without bounds
+                parts.append(Part((), grid, float(bounds[0 if aggregate.kind == "min" else 1])))
+                continue
+            asked = _asked(aggregate, grid, cells_of(keys))
+            parts.append(Part(tuple(wanted.setdefault(one, len(wanted)) for one in asked), grid))
+        return cls(
+            query=query,
+            schema=schema,
+            unit=unit,
+            measure=measure,
+            extremes=extremes,
+            keys=keys,
+            parts=tuple(parts),
+            wanted=tuple(wanted),
+        )
+
+    def noise_of(self, place: int) -> tuple[Mechanism, int]:
+        """The mechanism of one thing that is drawn, and the most by which one unit moves it."""
+        need, at, _ = self.wanted[place]
+        cells = cells_of(self.keys)
+        if at is not None:
+            return "noisy-max", score_sensitivity(at.numerator, at.denominator, self.unit, cells)
+        mechanism: Mechanism = "laplace" if self.measure == "epsilon" else "gaussian"
+        return mechanism, sensitivity(need, self.unit, cells)
+
+    def drawn(self, shares: Sequence[Fraction], wish: tuple[Wish, Fraction] | None = None) -> QueryPlan:
+        """The plan in which each thing is drawn with the smallest scale its share allows."""
+        draws = []
+        for place, (need, at, chosen) in enumerate(self.wanted):
+            mechanism, most = self.noise_of(place)
+            scale, charge = noise.calibrate(mechanism, self.measure, most, shares[place])
+            draws.append(Draw(need, mechanism, most, scale, charge, at, chosen))
+        _check_size(self.query, self.schema, self.keys, draws)
+        return QueryPlan(
+            query=self.query,
+            keys=self.keys,
+            measure=self.measure,
+            unit=self.unit,
+            draws=tuple(draws),
+            parts=self.parts,
+            charge=sum((draw.charge for draw in draws), Fraction(0)),
+            extremes=self.extremes,
+            rows=self.schema.dataset.rows,
+            wish=wish,
+        )
+
+    def least_shares(self, wish: Wish, confidence: Fraction) -> list[Fraction]:
+        """For each thing that is drawn the least share with which every value that uses it keeps the wish."""
+        rows = rows_of_a_key(self.schema.dataset.rows, prod(len(key.domain) for key in self.keys))
+        shares = [Fraction(0)] * len(self.wanted)
+        averages = []
+        for aggregate, part in zip(self.query.aggregates, self.parts, strict=True):
+            if not part.draws:
+                continue
+            width = wish.in_units(largest(aggregate, part.grid, rows))
+            if aggregate.kind == "avg":
+                averages.append((part, width))
+                continue
+            (place,) = part.draws
+            _, at, chosen = self.wanted[place]
+            mechanism, most = self.noise_of(place)
+            if at is not None:
+                needed = share_for_rank(self.measure, most, (len(chosen), at), width, confidence)
+            else:
+                steps = width / part.grid.step if aggregate.kind == "sum" and part.grid else width
+                needed = share_for_width(mechanism, self.measure, most, min(int(steps), 1 << 60), confidence)
+            shares[place] = max(shares[place], needed)
+        # Last, because a count that another value needs anyway serves the average too.
+        for part, width in averages:
+            assert part.grid is not None
+            of_sum, of_count = part.draws
+            asked = AverageWish(
+                measure=self.measure,
+                most=(self.noise_of(of_sum)[1], self.noise_of(of_count)[1]),
+                reach=part.grid.centred_reach,
+                width=float(width / part.grid.step),
+                rows=check_rows(rows),
+                confidence=confidence,
+            )
+            for place, share in zip(part.draws, asked.shares(shares[of_count]), strict=True):
+                shares[place] = max(shares[place], share)
+        return shares
 
 
 def plan(
@@ -427,39 +396,29 @@ def plan(
     ('laplace', True)
     """
     spend = spend_of(spend, "spend", Where("python", say("the question")))
-    keys = tuple(key_of(schema, name) for name in query.keys)
-    cells = cells_of(keys)
-    if len(query.aggregates) > 1 and any(a.kind == "histogram" for a in query.aggregates):
-        raise QueryRefused(
-            "A histogram is asked together with another aggregate.",
-            "Its answer has one line per bin, the others one line per key.",
-            "Ask for the histogram in a query of its own.",
-        )
-    wanted: dict[tuple[Need, Fraction | None, tuple[int, ...]], int] = {}
-    parts = []
-    for aggregate in query.aggregates:
-        grid = None if aggregate.kind == "count" else _grid(aggregate, schema)
-        if aggregate.kind in ("min", "max") and extremes == "bound":
-            bounds = schema.columns[str(aggregate.column)].bounds
-            assert grid is not None and bounds is not None  # Grid.of refuses a column without bounds
-            parts.append(Part((), grid, float(bounds[0 if aggregate.kind == "min" else 1])))
-            continue
-        asked = _asked(aggregate, grid, cells)
-        parts.append(Part(tuple(wanted.setdefault(one, len(wanted)) for one in asked), grid))
-    share = spend / max(1, len(wanted))
-    draws = tuple(_draw(need, at, chosen, unit, measure, share, cells) for need, at, chosen in wanted)
-    _check_size(query, schema, keys, draws)
-    charge = sum((draw.charge for draw in draws), Fraction(0))
-    return QueryPlan(
-        query=query,
-        keys=keys,
-        measure=measure,
-        unit=unit,
-        draws=draws,
-        parts=tuple(parts),
-        charge=charge,
-        extremes=extremes,
-    )
+    outline = _Outline.of(query, schema, unit, measure, extremes)
+    return outline.drawn([spend / max(1, len(outline.wanted))] * len(outline.wanted))
+
+
+def plan_within(
+    query: Query,
+    schema: Schema,
+    unit: Unit,
+    measure: Measure,
+    wish: Wish,
+    confidence: Fraction = USUAL,
+    extremes: Extremes = "quantile",
+) -> QueryPlan:
+    """The plan of least cost whose every value keeps the *wish* with that chance; QueryRefused where none may cost so much.
+
+    >>> made = plan_within(Query("stays", (Aggregate("count"),)), Schema({}), Unit(), "epsilon", Wish(Fraction(10)))
+    >>> made.sentences()[0], round(float(made.charge), 3)
+    ('count: off by up to ±10 (95%).', 0.284)
+    """
+    outline = _Outline.of(query, schema, unit, measure, extremes)
+    shares = outline.least_shares(wish, confidence)
+    check_total(sum(shares, Fraction(0)), measure)
+    return outline.drawn(shares, (wish, confidence))
 
 
 def name_of(aggregate: Aggregate) -> str:
@@ -500,9 +459,7 @@ def _grid(aggregate: Aggregate, schema: Schema) -> Grid:
     return Grid.of(column)
 
 
-def _asked(
-    aggregate: Aggregate, grid: Grid | None, cells: int
-) -> list[tuple[Need, Fraction | None, tuple[int, ...]]]:
+def _asked(aggregate: Aggregate, grid: Grid | None, cells: int) -> list[Wanted]:
     """The needs of one aggregate, with level and candidates where a quantile is chosen."""
     if grid is None:
         return [(Rows(aggregate.column), None, ())]
@@ -523,25 +480,6 @@ def _asked(
                 )
             chosen = candidates(grid, cells)
             return [(cells_between(grid, chosen), level(at), chosen)]
-
-
-def _draw(
-    need: Need,
-    at: Fraction | None,
-    chosen: tuple[int, ...],
-    unit: Unit,
-    measure: Measure,
-    share: Fraction,
-    cells: int,
-) -> Draw:
-    """The mechanism of one need with the smallest scale its share allows."""
-    mechanism: Mechanism
-    if at is not None:
-        mechanism, most = "noisy-max", score_sensitivity(at.numerator, at.denominator, unit, cells)
-    else:
-        mechanism, most = ("laplace" if measure == "epsilon" else "gaussian"), sensitivity(need, unit, cells)
-    scale, charge = noise.calibrate(mechanism, measure, most, share)
-    return Draw(need, mechanism, most, scale, charge, at, chosen)
 
 
 def carry_out(plan: QueryPlan, tallies: Tallies, deadline: float | None = None) -> Tallies:

@@ -28,12 +28,13 @@ from velado.data.formats import FORMATS
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import EngineError, LedgerError, ParameterError
+from velado.query.accuracy import Wish, check_most, suggested_spend
 from velado.query.answer import Answer, Cost, Making, frame
 from velado.query.budget import Budget, Charge, Facts, LedgerState, exact, implied, spend_of
 from velado.query.engines import engine_for_table
 from velado.query.groups import Proposal
 from velado.query.needs import Engine, Tallies, cells_of
-from velado.query.plan import Extremes, QueryPlan, carry_out, name_of, plan
+from velado.query.plan import Extremes, QueryPlan, carry_out, name_of, plan, plan_within
 from velado.query.sql import checked, parse
 from velado.query.store import ChainedLedger, UnitOfAccount, memory_ledger
 from velado.query.unit import Promise, Unit
@@ -211,9 +212,12 @@ def _written(value: Any) -> Any:
 def _entry_text(plan: QueryPlan, spend: Fraction) -> str:
     """The question as the ledger writes it down: its canonical form, and what it was allowed to cost.
 
-    The spend is part of what a question is known by, so whoever asks again at no cost has to name it.
+    The spend is part of what a question is known by, so whoever asks again at no cost has to name it; or, where an accuracy
+    was asked for, that and its chance, from which the same spend follows.
     """
     form = {**json.loads(plan.query.canonical()), "spend": str(spend)}
+    if plan.wish is not None:
+        form |= {"within": str(plan.wish[0]), "confidence": str(plan.wish[1])}
     return json.dumps(form, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -246,7 +250,7 @@ def _read_draws(text: str, plan: QueryPlan) -> Tallies:
 
 KEPT_PLANS = 256
 SHARE = 10
-"""Without a spend of its own, a question takes one tenth of the whole budget."""
+"""Without a spend of its own, a question takes at most one tenth of the whole budget."""
 
 IN_MEMORY = say("this session only; its account is kept in memory and forgotten when it ends")
 IN_PROCESS = say(
@@ -261,7 +265,8 @@ class Session:
     *table* is a Table, or an Engine (then *schema* is needed). *unit* is who is protected; by default what the schema
     declares: its group, else its person, else one record. *budget* is a number (a total epsilon), a Budget, or an
     open Ledger; only a durable ledger makes the promise outlast this object. *name* is the table's name in SQL. *each* is what
-    a question may spend when it does not say (default: a tenth of the budget). *seconds* limits the engine. *version* is the
+    a question may spend when it does not say (default: a tenth of the budget, or less where the declared size of the table needs
+    less, see `suggested_spend`). *seconds* limits the engine. *version* is the
     declared name of the table's content; without one it is taken from the rows, and then whoever is told that an answer
     was free learns that no row has changed since.
 
@@ -305,7 +310,7 @@ class Session:
         self._ledger: ChainedLedger = budget if own is None else memory_ledger(self.name, own)  # type: ignore[assignment]
         account = self._ledger.state()
         self.budget = account.budget
-        self.each = account.budget.total / SHARE if each is None else spend_of(each, "each", _ASKED)
+        self.each = self._usual_spend() if each is None else spend_of(each, "each", _ASKED)
         self._engine: Engine = (
             engine_for_table(table.with_schema(self.schema), self.unit) if isinstance(table, Table) else table
         )
@@ -316,29 +321,39 @@ class Session:
         self._account = UnitOfAccount(self._ledger, self.unit, self.analyst)
         self._account.check()
 
-    def price(self, query: str | Query, spend: Fraction | float | str | None = None) -> QueryPlan:
-        """What the question would cost and how noisy its answer would be. Nothing is asked, spent or looked at."""
-        return self._planned(
-            self._read(query), self.each if spend is None else spend_of(spend, "spend", _ASKED)
-        )[0]
+    def price(
+        self,
+        query: str | Query,
+        spend: Fraction | float | str | None = None,
+        *,
+        within: Fraction | float | str | None = None,
+        confidence: float | Fraction = 0.95,
+    ) -> QueryPlan:
+        """What the question would cost and how exact its answer would be. Nothing is asked, spent or looked at.
+
+        With *within* (a half-width such as 10, or "5%") it is the least cost at which every value is off by no more, with
+        the chance *confidence*; *spend* is then the most that may be. `sentences()` of what is returned says it in words.
+        """
+        return self._priced(query, spend, within, confidence_level(confidence))[0]
 
     def answer(
         self,
         query: str | Query,
         *,
         spend: Fraction | float | str | None = None,
+        within: Fraction | float | str | None = None,
         analyst: str | None = None,
         confidence: float | Fraction = 0.95,
     ) -> Answer:
         """The answer with its promise and cost, or an error that depends on the question, the schema and the ledger alone.
 
-        At most *spend* is charged. A question that was answered before, to whomever, on the same content of the table and
-        with the same spend, gets the same numbers again at no cost; averaging repeated answers therefore gains nothing.
+        At most *spend* is charged, or as little as keeps every value *within* that half-width, see `price`. A question that was
+        answered before, to whomever, on the same content of the table and with the same spend or accuracy, gets the same
+        numbers again at no cost; averaging repeated answers therefore gains nothing.
         """
-        limit = self.each if spend is None else spend_of(spend, "spend", _ASKED)
         level = confidence_level(confidence)
         who = self.analyst if analyst is None else analyst_name(analyst)
-        made, question, public = self._planned(self._read(query), limit)
+        made, question, public, limit = self._priced(query, spend, within, level)
         if not made.draws:
             # Declared bounds are public: no row is looked at, so there is nothing to pay and nothing to record.
             return self._reply(made, (), level, limit, (question, public), False, self._ledger.state().head)
@@ -377,14 +392,42 @@ class Session:
         """
         return query if isinstance(query, str) else checked(query, self.schema, self.name)
 
-    def _plan(self, query: str | Query, spend: Fraction) -> tuple[QueryPlan, str, str]:
+    def _priced(
+        self,
+        query: str | Query,
+        spend: Fraction | float | str | None,
+        within: Fraction | float | str | None,
+        level: Fraction,
+    ) -> tuple[QueryPlan, str, str, Fraction]:
+        """The plan of a question by its spend or its accuracy, its fingerprints, and what it is allowed to cost."""
+        most = None if spend is None else spend_of(spend, "spend", _ASKED)
+        if within is None:
+            limit = self.each if most is None else most
+            return *self._planned(self._read(query), limit), limit
+        wish = Wish.of(within, "within", _ASKED)
+        found = self._planned(self._read(query), (wish, level))
+        check_most(found[0].charge, most, self.budget.measure)
+        return *found, found[0].charge
+
+    def _plan(
+        self, query: str | Query, spend: Fraction | tuple[Wish, Fraction]
+    ) -> tuple[QueryPlan, str, str]:
         """The plan of a question and its fingerprints with and without the table's version; nothing else enters them."""
         if isinstance(query, str):
             query = parse(query, self.schema, self.name)
-        made = plan(query, self.schema, self.unit, self.budget.measure, spend, self.extremes)
+        if isinstance(spend, Fraction):
+            made = plan(query, self.schema, self.unit, self.budget.measure, spend, self.extremes)
+        else:
+            made = plan_within(query, self.schema, self.unit, self.budget.measure, *spend, self.extremes)
+            spend = made.charge
         # The second goes to the analyst: a fingerprint of the exact rows would let a guess of them be tested.
         question, public = _fingerprints(made, (self.version, ""), spend, self.extremes)
         return made, question, public
+
+    def _usual_spend(self) -> Fraction:
+        """What a question may spend where nobody says."""
+        share, rows = self.budget.total / SHARE, self.schema.dataset.rows
+        return share if rows is None else min(share, suggested_spend(self.unit, rows, self.budget.measure))
 
     def _ask(self, made: QueryPlan, question: str, analyst: str, limit: Fraction) -> tuple[Tallies, str]:
         """Pay, then look, then draw, then record: never in another order."""

@@ -12,7 +12,8 @@ from pathlib import Path
 from velado.data.schema import Schema
 from velado.query.answer import Answer
 from velado.query.budget import Budget, LedgerState, epsilon_of, exact, measure_word, rounded, tiny
-from velado.query.plan import DrawFacts, PlanFacts, ValueReading
+from velado.query.draws import DrawFacts
+from velado.query.plan import PlanFacts, ValueReading
 from velado.query.store import QUESTION, Entry
 from velado.query.unit import Promise
 from velado.report.blocks import Table
@@ -175,6 +176,7 @@ def answer_lines(answer: Answer, delta: Fraction | None, width: int) -> Iterator
     yield _numbers(answer, width)
     promise, cost = answer.guarantee, answer.cost
     yield from _readings(answer)
+    yield from answer.notes()
     measure = cost.measure
     parts = {
         "type": say("guaranteed")
@@ -208,18 +210,26 @@ def _numbers(answer: Answer, width: int) -> Table:
     ends = [f"{name}_{end}" for name in values for end in ("low", "high")]
     frame = frame.drop([name for name in ends if frame[name].null_count() == frame.height])
     head: list[str] = frame.columns
-    rows = [[_cell(cell) for cell in row] for row in frame.iter_rows()]
+    rows = [
+        [_value(cell) if name in values else _cell(cell) for name, cell in row.items()]
+        for row in frame.iter_rows(named=True)
+    ]
     wide = sum(max(len(line[at]) for line in (head, *rows)) + GAP for at in range(len(head)))
     if wide > width:
         keys = [name for name in head if name not in (*values, *ends)]
         rows = [
             [_cell(row[key]) for key in keys]
-            + [value, *(_cell(row.get(f"{value}{end}")) for end in ("", "_low", "_high"))]
+            + [value, _value(row[value]), *(_cell(row.get(f"{value}{end}")) for end in ("_low", "_high"))]
             for row in frame.iter_rows(named=True)
             for value in values
         ]
         head = [*keys, say("name"), say("value"), say("from"), say("to")]
     return Table(say("Answer"), head, rows)
+
+
+def _value(value: object) -> str:
+    """A number that was asked for, or that it is unknown at this spend."""
+    return say("unknown") if value is None else _cell(value)
 
 
 def _cell(value: object) -> str:

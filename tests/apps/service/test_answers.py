@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from velado.apps.service.hosted_datasets import sql_of
+from velado.apps.service.question_history import sql_of
 from velado.data.schema import Schema
 from velado.query.sql import parse
 

@@ -3,81 +3,64 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from fractions import Fraction
 from functools import partial
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, PlainTextResponse
-from fastapi.routing import APIRoute
 
 from velado.apps.service.analyst_service import AnalystService
 from velado.apps.service.hosted_datasets import HostedDataset
-from velado.apps.service.problems import Problem, Refusal
+from velado.apps.service.problems import Refusal
+from velado.apps.service.question_history import sql_of
+from velado.apps.service.request_reading import (
+    ERRORS,
+    Caller,
+    OneDataset,
+    Service,
+    ToldJSON,
+    body_of,
+    in_address,
+    in_body,
+    operation_id,
+    parameters_of,
+    replies,
+)
 from velado.apps.service.tokens import Token
-from velado.errors import LedgerError, ParameterError
+from velado.query.accuracy import Within
 from velado.query.answer import Answer
-from velado.query.budget import CapAmount, LedgerState, Spend
+from velado.query.budget import LedgerState, Spend
 from velado.query.session import Confidence, confidence_level
+from velado.query.sql import parse
 from velado.query.store import people_state
-from velado.settings import Setting, Where, form, from_form, read, settings
-from velado.text import Sentence, say, told
-
-T = TypeVar("T")
-_REQUEST = Where("form", say("the request"))
+from velado.settings import Setting, settings
+from velado.text import say
 
 
 @settings
-class OneDataset:
-    """Which data set a request is about.
+class QueryText(OneDataset):
+    """A query that is to be read, not asked.
 
-    >>> OneDataset("people").dataset
-    'people'
+    >>> QueryText("people", "SELECT COUNT(*) FROM people").sql
+    'SELECT COUNT(*) FROM people'
     """
 
-    name: ClassVar[str] = say("the request")
-
-    dataset: Annotated[str, Setting("name of the data set, as /v1/datasets lists it")]
+    sql: Annotated[str, Setting("one SELECT in the accepted subset of SQL")]
 
 
 @settings
-class Question(OneDataset):
-    """One query; another spend is another question.
+class Question(QueryText):
+    """One query, with how exact its values are to be or what it may cost; another of either is another question.
 
     >>> Question("people", "SELECT COUNT(*) FROM people").confidence
     0.95
     """
 
-    sql: Annotated[str, Setting("one SELECT in the accepted subset of SQL")]
     spend: Annotated[Spend | None, Setting("the most it may cost; none: what the owner declared")] = None
+    within: Within | None = None
     confidence: Confidence = 0.95
-
-
-@settings
-class Cap(OneDataset):
-    """The most one analyst may spend of a data set's budget, in all.
-
-    >>> Cap("people", "ana", "1/3").cap
-    Fraction(1, 3)
-    """
-
-    analyst: Annotated[str, Setting("who asks, as the ledger writes it down")]
-    cap: Annotated[CapAmount, Setting("the most that the analyst may spend in all")]
-
-
-@settings
-class Raise(OneDataset):
-    """A larger total for a data set, with the owner's reason, which the ledger keeps.
-
-    >>> Raise("people", 2, "second study").total
-    Fraction(2, 1)
-    """
-
-    total: Annotated[Spend, Setting("the new total of the budget")]
-    reason: Annotated[str, Setting("why more is allowed", example="second study approved")]
 
 
 @settings
@@ -91,166 +74,43 @@ class QuestionsSoFar(OneDataset):
     most: Annotated[int, Setting("how many, the newest first", ge=1, le=1000)] = 100
 
 
-@dataclass
-class ProblemBody:
-    """Every error: what happened, why, what to do, and a code for programs.\f
-
-    >>> ProblemBody(**Refusal.NO_DATASET.problem().body()).code
-    'dataset'
-    """
-
-    what: str
-    why: str
-    fix: str
-    code: str
-
-
-class ToldJSON(JSONResponse):
-    """JSON whose sentences are told in the language of the request; keys and words for programs stay.
-
-    >>> ToldJSON({"note": say("none"), "rows": [1]}).body
-    b'{"note":"none","rows":[1]}'
-    """
-
-    def render(self, content: object) -> bytes:
-        """The bytes that are sent."""
-        return super().render(_told_parts(content))
-
-
-def _told_parts(value: object) -> object:
-    if isinstance(value, Sentence):
-        return told(value)
-    if isinstance(value, Mapping):
-        return {key: _told_parts(part) for key, part in value.items()}
-    return [_told_parts(part) for part in value] if isinstance(value, list | tuple) else value
-
-
-async def _body(kind: type[T], request: Request) -> T:
-    """The request's body as *kind*; what is wrong is told by the one reader of settings."""
-    body = await request.body()
-    try:
-        table = json.loads(body, object_pairs_hook=_once)
-    except (ValueError, RecursionError):
-        raise Refusal.NOT_UNDERSTOOD.problem(status=400 if body else 422) from None
-    if not isinstance(table, Mapping):
-        raise Refusal.NOT_UNDERSTOOD.problem(status=422)
-    return read(kind, table, _REQUEST)
-
-
-def _parameters(kind: type[T], request: Request) -> T:
-    """What stands behind the address's question mark as *kind*; the language was read before."""
-    given = _once(request.query_params.multi_items())
-    return from_form(kind, {key: text for key, text in given.items() if key != "lang"})
-
-
-def _once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """The pairs as a table, if no key stands twice: which of the two is meant, nobody could know."""
-    out: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in out:
-            raise ParameterError(
-                say("{field} is given twice.", field=_REQUEST.of(key)),
-                "One of the two would be passed over.",
-                "Give it once.",
-            )
-        out[key] = value
-    return out
-
-
-_REFUSED = {
-    400: say("The body is not JSON."),
-    401: say("No token that is in force."),
-    404: say("No such data set for this token."),
-    413: say("Body or query too long."),
-    422: say("The query is refused, or a value does not fit."),
-    429: say("Asked too often."),
-    503: say("Busy, or the ledger or the engine does not answer."),
-}
-
-
-def _replies(more: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:
-    """What any route may refuse with, and *more* of some, in FastAPI's shape."""
-    told = {**_REFUSED, **more}
-    return {status: {"model": ProblemBody, "description": text} for status, text in told.items()}
-
-
-def _in_body(kind: type[Any]) -> dict[str, Any]:
-    """The body as the OpenAPI document has it."""
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": form(kind)}}}}
-
-
-def _in_address(kind: type[Any]) -> dict[str, Any]:
-    """The parameters as the OpenAPI document has them."""
-    document = form(kind)
-    required, properties = document["required"], document["properties"]
-    assert isinstance(required, list) and isinstance(properties, dict)
-    return {
-        "parameters": [
-            {"in": "query", "name": name, "required": name in required, "schema": schema}
-            for name, schema in properties.items()
-        ]
-    }
-
-
-_ERRORS = _replies({})
-_PAYING = _replies(
+_PAYING = replies(
     {
         402: say("The answer would cost more than what is left."),
         504: say("Not answered in time; it may have been paid."),
     }
 )
-_OWNERS = _replies({403: "For owners alone."})
 
 
-def _operation(route: APIRoute) -> str:
-    """An operation's id in the OpenAPI document: generated clients have it as a function's name."""
-    return re.sub(
-        r"\W", "_", f"{route.name.lstrip('_')}{route.path_format}_{min(route.methods or ('any',)).lower()}"
-    )
-
-
-router = APIRouter(generate_unique_id_function=_operation)
-
-
-# Both are async although nothing waits in them: FastAPI sends plain functions through a thread, each time.
-async def _service_of(request: Request) -> AnalystService:
-    service: AnalystService = request.app.state.service
-    return service
-
-
-Service = Annotated[AnalystService, Depends(_service_of)]
-
-
-async def _caller(request: Request, service: Service) -> Token:
-    address = request.client.host if request.client is not None else ""
-    return service.caller(request.headers.get("authorization"), address)
-
-
-Caller = Annotated[Token, Depends(_caller)]
+router = APIRouter(generate_unique_id_function=operation_id)
 
 
 @router.post(
     "/v1/answers",
     responses=_PAYING,
     summary=say("Ask; the answer is paid from the budget"),
-    openapi_extra=_in_body(Question),
+    openapi_extra=in_body(Question),
 )
 async def _ask(token: Caller, service: Service, request: Request) -> JSONResponse:
     """The noisy answer with its interval, its promise and its cost.
 
-    The same question with the same spend again costs nothing.
+    The same question with the same spend, or accuracy, again costs nothing.
     """
-    question = await _body(Question, request)
+    question = await body_of(Question, request)
     async with service.noted("answer", token, question.dataset) as line:
         hosted = _checked(service, token, question)
 
         def job() -> tuple[Answer, JSONResponse]:
             found = hosted.session.answer(
-                question.sql, spend=question.spend, analyst=token.analyst, confidence=question.confidence
+                question.sql,
+                spend=question.spend,
+                within=question.within,
+                analyst=token.analyst,
+                confidence=question.confidence,
             )
             # Written in the thread too: a long reply must not keep other requests waiting.
             named = {**found.to_dict(), "question": service.tokens.name_of(found.entry)}
-            return found, ToldJSON(named)
+            return found, ToldJSON({**named, "notes": found.notes()})
 
         answer, reply = await service.work(job, request.receive)
         line.question, line.cost = answer.entry, str(answer.cost.spent)
@@ -261,21 +121,27 @@ async def _ask(token: Caller, service: Service, request: Request) -> JSONRespons
 
 @router.post(
     "/v1/price",
-    responses=_ERRORS,
+    responses=ERRORS,
     summary=say("What a question would cost and how noisy it would be"),
-    openapi_extra=_in_body(Question),
+    openapi_extra=in_body(Question),
 )
 async def _price(token: Caller, service: Service, request: Request) -> JSONResponse:
-    """Mechanisms, scales and cost, from public metadata alone. Nothing is asked, spent or looked at.
+    """By how much each value would be off, mechanisms and cost, from public metadata alone. Nothing is asked, spent or looked at.
+
+    With "within" it is the least cost at which no value is off by more; "mostly_noise" warns of values that tell nothing.
 
     Whether an answer is stored is not told: it depends on whether the table changed since, and nobody paid to
     know that.
     """
-    question = await _body(Question, request)
+    question = await body_of(Question, request)
     async with service.noted("price", token, question.dataset) as line:
         hosted = _checked(service, token, question)
         sure = confidence_level(question.confidence)
-        plan = await service.work(lambda: hosted.session.price(question.sql, question.spend))
+        plan = await service.work(
+            lambda: hosted.session.price(
+                question.sql, question.spend, within=question.within, confidence=sure
+            )
+        )
         state = await service.work(hosted.ledger.state)
         line.cost = "0"
     own = state.by_analyst.get(token.analyst, Fraction(0))
@@ -284,6 +150,7 @@ async def _price(token: Caller, service: Service, request: Request) -> JSONRespo
         {
             "dataset": question.dataset,
             "plan": plan.to_dict(sure),
+            "notes": plan.sentences(sure),
             "cost": {"measure": plan.measure, "charge": str(plan.charge), "about": float(plan.charge)},
             "left": {"exact": str(left), "about": float(left)},
             "enough": plan.charge <= left,
@@ -292,17 +159,35 @@ async def _price(token: Caller, service: Service, request: Request) -> JSONRespo
     )
 
 
-@router.get("/v1/datasets", responses=_ERRORS, summary=say("The data sets and what is public of them"))
+@router.post(
+    "/v1/parse",
+    responses=ERRORS,
+    summary=say("A query taken apart"),
+    openapi_extra=in_body(QueryText),
+)
+async def _parse(token: Caller, service: Service, request: Request) -> JSONResponse:
+    """Aggregates, conditions and keys of a query, as a form shows them. Nothing is asked, spent or looked at."""
+    text = await body_of(QueryText, request)
+    hosted = _checked(service, token, text)
+    query = await service.work(lambda: parse(text.sql, hosted.session.schema, hosted.session.name))
+    return ToldJSON({"query": json.loads(query.canonical()), "sql": sql_of(query.canonical())})
+
+
+@router.get("/v1/datasets", responses=ERRORS, summary=say("The data sets and what is public of them"))
 async def _datasets(token: Caller, service: Service) -> JSONResponse:
     """Columns, kinds, bounds, domains, unit and promise, as the owner declared them."""
-    return ToldJSON({"datasets": [hosted.public.to_dict() for hosted in _opened(service, token).values()]})
+    shown = [hosted.public.to_dict() for hosted in service.opened(token).values()]
+    manages = token.role == "owner" and not token.datasets
+    return ToldJSON(
+        {"datasets": shown, "you": {"analyst": token.analyst, "role": token.role, "manages": manages}}
+    )
 
 
-@router.get("/v1/budget", responses=_ERRORS, summary=say("What is spent and left"))
+@router.get("/v1/budget", responses=ERRORS, summary=say("What is spent and left"))
 async def _budget(token: Caller, service: Service) -> JSONResponse:
     """An analyst sees the total left and the own account; an owner sees everybody's."""
     out = []
-    for hosted in _opened(service, token).values():
+    for hosted in service.opened(token).values():
         state = await service.work(partial(_account, hosted))
         own, cap = state.by_analyst.get(token.analyst, Fraction(0)), state.caps.get(token.analyst)
         whole = state.to_dict()
@@ -324,87 +209,20 @@ async def _budget(token: Caller, service: Service) -> JSONResponse:
 
 @router.get(
     "/v1/answers",
-    responses=_ERRORS,
+    responses=ERRORS,
     summary=say("Your questions so far"),
-    openapi_extra=_in_address(QuestionsSoFar),
+    openapi_extra=in_address(QuestionsSoFar),
 )
 async def _asked(token: Caller, service: Service, request: Request) -> JSONResponse:
     """The questions you paid for, the newest first, as the ledger has them.
 
     Ask one again with its spend to see its answer, free.
     """
-    wanted = _parameters(QuestionsSoFar, request)
+    wanted = parameters_of(QuestionsSoFar, request)
     hosted = service.dataset(token, wanted.dataset)
     found = await service.work(lambda: hosted.history.of(token.analyst, wanted.most))
     named = [asdict(replace(one, question=service.tokens.name_of(one.question))) for one in found]
     return ToldJSON({"dataset": wanted.dataset, "answers": named})
-
-
-@router.post(
-    "/v1/caps",
-    responses=_OWNERS,
-    summary=say("Set the most one analyst may spend"),
-    openapi_extra=_in_body(Cap),
-)
-async def _set_cap(token: Caller, service: Service, request: Request) -> JSONResponse:
-    """The cap is an entry of the ledger and holds from now on."""
-    cap = await _body(Cap, request)
-    async with service.noted("cap", token, cap.dataset):
-        hosted = service.dataset(token, cap.dataset, for_owner=True)
-        await service.work(lambda: hosted.ledger.set_cap(cap.analyst, cap.cap))
-    out = {"dataset": cap.dataset, "analyst": cap.analyst, "cap": str(cap.cap)}
-    if cap.analyst in hosted.settings.caps:
-        out["note"] = say("Write the new cap in the service file too, or the next start is refused.")
-    return ToldJSON(out)
-
-
-@router.post(
-    "/v1/budget/raise",
-    responses=_OWNERS,
-    summary=say("Raise the budget, with a reason"),
-    openapi_extra=_in_body(Raise),
-)
-async def _raise_budget(token: Caller, service: Service, request: Request) -> JSONResponse:
-    """The larger total is an entry of the ledger; it cannot be lowered again."""
-    more = await _body(Raise, request)
-    async with service.noted("raise", token, more.dataset):
-        hosted = service.dataset(token, more.dataset, for_owner=True)
-        await service.work(lambda: hosted.ledger.raise_budget(more.total, more.reason))
-    note = say("Write the new total in the service file too, or the next start is refused.")
-    return ToldJSON({"dataset": more.dataset, "total": str(more.total), "note": note})
-
-
-@router.get(
-    "/v1/ledger/verify",
-    responses=_OWNERS,
-    summary=say("Recompute the whole chain of a ledger"),
-    openapi_extra=_in_address(OneDataset),
-)
-async def _verify(token: Caller, service: Service, request: Request) -> JSONResponse:
-    """The account, if every entry holds; else 503 with the first entry that does not."""
-    dataset = _parameters(OneDataset, request).dataset
-    async with service.noted("verify", token, dataset):
-        hosted = service.dataset(token, dataset, for_owner=True)
-        try:
-            state = await service.work(lambda: people_state(hosted.ledger, hosted.ledger.verify()))
-        except LedgerError as error:
-            # Elsewhere these sentences stay in the private log; the owner is who they are for.
-            raise Problem(503, "ledger", error.what, error.why, error.fix) from None
-    return ToldJSON({"holds": True, **state.to_dict()})
-
-
-@router.get("/metrics", responses=_OWNERS, summary=say("Counts for Prometheus; for owners"))
-async def _metrics(token: Caller, service: Service) -> PlainTextResponse:
-    """Requests, refusals, answers, latency and budget, of the token's data sets.
-
-    Needs an owner's token, on loopback too.
-    """
-    if token.role != "owner":
-        raise Refusal.OWNERS_ONLY.problem()
-    states = {
-        name: await service.work(hosted.ledger.state) for name, hosted in _opened(service, token).items()
-    }
-    return PlainTextResponse(service.metrics.text(states), media_type="text/plain; version=0.0.4")
 
 
 @router.get("/healthz", summary=say("Whether the service runs"))
@@ -413,12 +231,7 @@ async def _healthz() -> PlainTextResponse:
     return PlainTextResponse("ok\n")
 
 
-def _opened(service: AnalystService, token: Token) -> dict[str, HostedDataset]:
-    """The data sets that the token opens, by name."""
-    return {name: hosted for name, hosted in service.hosted.datasets.items() if token.may_ask(name)}
-
-
-def _checked(service: AnalystService, token: Token, question: Question) -> HostedDataset:
+def _checked(service: AnalystService, token: Token, question: QueryText) -> HostedDataset:
     """The data set of a question whose length is within the limit."""
     hosted = service.dataset(token, question.dataset)
     most = service.settings.limits.max_query_characters

@@ -35,10 +35,23 @@ GRACE = 2.0
 """Seconds beyond the query's own limit before the reply is given up."""
 CLOSING = 3.0
 """Seconds that closing ledgers and engines may take; a thread that ignores its time may hold one of them."""
-LASTING = frozenset({"answer", "cap", "raise"})
-"""What changes a ledger: it is written down before it is done, or it is not done."""
+LASTING = frozenset({"answer", "cap", "raise", "token-add", "token-revoke", "dataset-add", "dataset-remove"})
+"""What changes a ledger, or who may ask what: it is written down before it is done, or it is not done."""
 _COARSE = (0.1, 1.0, 10.0, 100.0)
 _MOST_KEYS = 10_000
+
+
+def refuse_analysts(token: Token, *, everywhere: bool = False) -> None:
+    """Nothing, where the token is an owner's, and with *everywhere* opens every data set; else the Problem that says so.
+
+    The one check of who may manage. An owner of some data sets could make a token that opens the others.
+
+    >>> refuse_analysts(Token("1f", "0" * 64, "owner", "root", "2026-01-01T00:00:00+00:00"), everywhere=True)
+    """
+    if token.role != "owner":
+        raise Refusal.OWNERS_ONLY.problem()
+    if everywhere and token.datasets:
+        raise Refusal.OWNERS_OF_ALL.problem()
 
 
 class AnalystService:
@@ -94,8 +107,7 @@ class AnalystService:
         try:
             self.audit.close()
             # Ledgers first: what matters most is closed even if an engine does not let go.
-            for hosted in self.hosted.datasets.values():
-                hosted.ledger.close()
+            self.hosted.close_ledgers()
             self.hosted.close()
         except (VeladoError, OSError) as error:
             unexpected(error)
@@ -126,12 +138,24 @@ class AnalystService:
 
     def dataset(self, token: Token, name: str, *, for_owner: bool = False) -> HostedDataset:
         """The data set if it is there for this token, which must be an owner's where that is asked for."""
-        if for_owner and token.role != "owner":
-            raise Refusal.OWNERS_ONLY.problem()
+        if for_owner:
+            refuse_analysts(token)
         found = self.hosted.datasets.get(name)
         if found is None or not token.may_ask(name):
             raise Refusal.NO_DATASET.problem()
         return found
+
+    def opened(self, token: Token) -> dict[str, HostedDataset]:
+        """The data sets that the token opens, by name."""
+        return {name: hosted for name, hosted in self.hosted.datasets.items() if token.may_ask(name)}
+
+    async def settle(self) -> None:
+        """What another process of this service added or took out is so here too."""
+        if self.hosted.changed():
+            try:
+                await self.work(self.hosted.refresh)
+            except VeladoError as error:
+                LOG.error("datasets: %s", error.what)
 
     async def work(self, job: Callable[[], Result], receive: Receive | None = None) -> Result:
         """The job's result, from one of the few threads that run questions, within a query's time."""

@@ -7,28 +7,30 @@ in the file that differs from it stops the start, because silently taking either
 from __future__ import annotations
 
 import json
+import os
 import threading
-from collections import defaultdict, deque
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Annotated, ClassVar
 
-from velado.apps.service.service_settings import DatasetSettings, ServiceSettings
+from velado.apps.service.question_history import History
+from velado.apps.service.service_settings import DatasetSettings, ServiceSettings, added_dataset
+from velado.apps.service.tokens import one_writer
 from velado.data.io import read_schema
 from velado.data.schema import Schema
-from velado.errors import LedgerError, ParameterError, QueryRefused
-from velado.query.budget import short
-from velado.query.domains import decimal_text, key_of
+from velado.data.staging import put_file
+from velado.errors import InputError, LedgerError, ParameterError, QueryRefused
+from velado.query.budget import Budget, Delta, Spend, short
+from velado.query.domains import key_of
 from velado.query.engines import engine_for_file, engine_for_postgres
 from velado.query.needs import Engine
 from velado.query.session import Session
 from velado.query.sql import queryable
 from velado.query.store import (
     ChainedLedger,
-    Entry,
     TableIdentity,
     address_of,
     agree_version,
@@ -38,11 +40,10 @@ from velado.query.store import (
     open_ledger,
 )
 from velado.query.unit import Unit
+from velado.settings import Setting, settings
 from velado.text import say
 
 MOST_VALUES_SHOWN = 500
-KEPT = 1000
-"""Questions remembered for each analyst, the newest."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ class PublicFacts:
     each: str
     extremes: str
     mode: str
+    rows: int | None = None
 
     def to_dict(self) -> dict[str, object]:
         """As JSON has it; what a column does not declare is left out."""
@@ -103,8 +105,75 @@ class HostedDataset:
     public: PublicFacts
 
 
+@settings
+class NewDataset:
+    """A table that may be asked from now on, with its schema and its budget; the name alone puts one back.
+
+    >>> NewDataset("people", "people.csv", "schema.toml", epsilon=1).entry()["budget"]
+    {'epsilon': '1'}
+    """
+
+    name: ClassVar[str] = say("the request")
+
+    dataset: Annotated[str, Setting("the name after FROM")]
+    file: Annotated[str | None, Setting("the table, a file in the service's folder")] = None
+    schema: Annotated[str | None, Setting("its schema, a file in the service's folder")] = None
+    epsilon: Annotated[Spend | None, Setting("the budget in all, for everybody, for ever")] = None
+    rho: Annotated[Spend | None, Setting("the same as zero-concentrated differential privacy")] = None
+    delta: Annotated[Delta | None, Setting("with either: the chance that the promise may fail")] = None
+    each: Annotated[Spend | None, Setting("what a question may cost when it does not say")] = None
+    title: Annotated[str, Setting("what people read as its name")] = ""
+    version: Annotated[str, Setting("the public name of this content")] = "1"
+
+    def entry(self) -> dict[str, object]:
+        """As [datasets.NAME] of a service file has it; amounts by their exact text."""
+        budget = {name: getattr(self, name) for name in ("epsilon", "rho", "delta")}
+        out: dict[str, object] = {
+            "file": self.file,
+            "schema": self.schema,
+            "budget": {name: str(value) for name, value in budget.items() if value is not None},
+            "each": None if self.each is None else str(self.each),
+            "title": self.title,
+            "version": self.version,
+        }
+        return {key: value for key, value in out.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class AddedDatasets:
+    """What the owner added to the service file's data sets, and which of all are taken out.
+
+    >>> AddedDatasets.read(None)
+    AddedDatasets(added={}, taken_out=())
+    """
+
+    added: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    taken_out: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, path: Path | None) -> AddedDatasets:
+        """What the file holds; nothing where there is none yet."""
+        try:
+            document = {} if path is None or not path.exists() else json.loads(path.read_bytes())
+            added, gone = document.get("added", {}), document.get("taken_out", [])
+            if not all(isinstance(entry, dict) for entry in added.values()):
+                raise ValueError
+            return cls(added, tuple(map(str, gone)))
+        except (OSError, ValueError, AttributeError, TypeError):
+            raise InputError(
+                "The file of added data sets cannot be read, or is not one that velado wrote.",
+                "Which tables may be asked must not be guessed.",
+                "Restore it, or move it away and add the data sets anew.",
+            ) from None
+
+    def write(self, path: Path) -> None:
+        """The file holds this, for its owner alone."""
+        document = {"version": 1, "added": dict(self.added), "taken_out": list(self.taken_out)}
+        put_file(path, (json.dumps(document, ensure_ascii=False, indent=1) + "\n").encode(), private=True)
+
+
 class HostedDatasets:
-    """Every data set of the settings, open until `close`.
+    """Every data set of the settings, and what the owner added since, open until `close`.
 
     >>> HostedDatasets(ServiceSettings({}, Path("tokens.json"), Path("audit.jsonl"))).datasets
     {}
@@ -112,20 +181,149 @@ class HostedDatasets:
 
     def __init__(self, settings: ServiceSettings) -> None:
         self.datasets: dict[str, HostedDataset] = {}
+        self.taken_out: tuple[str, ...] = ()
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._seen: tuple[int, int, int] | None = None
+        # Questions that run when theirs is taken out come to their end; so it is closed with the service.
+        self._retired: list[HostedDataset] = []
         try:
-            for name, dataset in settings.datasets.items():
-                self.datasets[name] = _open(dataset, settings.limits.query_seconds)
+            self.refresh()
         except BaseException:
             self.close()
             raise
 
+    def changed(self) -> bool:
+        """Whether another process has added or taken out something since."""
+        return self._state() != self._seen
+
+    def refresh(self) -> None:
+        """The data sets are those of the settings and of the file, but for those taken out."""
+        with self._lock:
+            seen = self._state()
+            held = AddedDatasets.read(self._settings.added)
+            wanted = {**self._settings.datasets, **{n: self._of(n, e) for n, e in held.added.items()}}
+            self._settle({name: one for name, one in wanted.items() if name not in held.taken_out})
+            self.taken_out, self._seen = tuple(n for n in held.taken_out if n in wanted), seen
+
+    def add(self, new: NewDataset) -> None:
+        """The data set can be asked, here and after a restart; it is refused if anything about it does not fit."""
+        with self._changing() as held:
+            back = new.file is None and new.schema is None and new.dataset in self.taken_out
+            if new.dataset in self.datasets or (not back and new.dataset in self._settings.datasets):
+                raise ParameterError(
+                    say("There is a data set '{name}' already.", name=new.dataset),
+                    "Its name stands after FROM, so it means one table.",
+                    "Choose another name, or put the one that was taken out back by its name alone.",
+                )
+            added = dict(held.added) if back else {**held.added, new.dataset: new.entry()}
+            if new.dataset in added:
+                wanted = self._of(new.dataset, added[new.dataset])
+            else:
+                wanted = self._settings.datasets[new.dataset]
+            opened = _open(wanted, self._settings.limits.query_seconds)
+            try:
+                self._keep(AddedDatasets(added, tuple(n for n in held.taken_out if n != new.dataset)))
+            except BaseException:
+                _close(opened)
+                raise
+            self.datasets = {**self.datasets, new.dataset: opened}
+
+    def remove(self, name: str) -> None:
+        """Nobody can ask the data set any more, here and after a restart. Its table and ledger stay."""
+        with self._changing() as held:
+            self._keep(AddedDatasets(held.added, (*(n for n in held.taken_out if n != name), name)))
+            if name in self.datasets:
+                self._retired.append(self.datasets[name])
+            self.datasets = {other: one for other, one in self.datasets.items() if other != name}
+
+    def raised(self, name: str, budget: Budget) -> bool:
+        """Whether the data set is one the owner added; then its larger budget is kept, so that the next start agrees with the ledger."""
+        if self._settings.added is None or name in self._settings.datasets:
+            return False
+        with self._changing() as held:
+            told = {budget.measure: str(budget.total)}
+            told |= {} if budget.delta is None else {"delta": str(budget.delta)}
+            entry = {**held.added[name], "budget": told}
+            self._keep(AddedDatasets({**held.added, name: entry}, held.taken_out))
+        return True
+
+    @contextmanager
+    def _changing(self) -> Iterator[AddedDatasets]:
+        """What the file holds, while no other thread or process changes it."""
+        with self._lock, one_writer(self._place):
+            yield AddedDatasets.read(self._place)
+
+    def _keep(self, held: AddedDatasets) -> None:
+        held.write(self._place)
+        # What others changed meanwhile is taken up by the next `refresh`: the file is only known as far as it was read.
+        self.taken_out = held.taken_out
+
+    @property
+    def _place(self) -> Path:
+        if self._settings.added is None:
+            raise ParameterError(
+                "This service was not started from a service file.",
+                "What is added or taken out is kept beside it.",
+                "Start it with `velado serve SERVICE`.",
+            )
+        return self._settings.added
+
+    def _of(self, name: str, entry: Mapping[str, object]) -> DatasetSettings:
+        return added_dataset(name, entry, self._settings)
+
+    def _settle(self, wanted: Mapping[str, DatasetSettings]) -> None:
+        kept = {n: one for n, one in self.datasets.items() if n in wanted and one.settings == wanted[n]}
+        self._retired += [one for name, one in self.datasets.items() if name not in kept]
+        self.datasets = kept
+        for name, dataset in wanted.items():
+            if name not in kept:
+                self.datasets = {**self.datasets, name: _open(dataset, self._settings.limits.query_seconds)}
+
+    def _state(self) -> tuple[int, int, int] | None:
+        try:
+            status = os.stat(self._settings.added or "")
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_size, status.st_ino
+
+    def close_ledgers(self) -> None:
+        """Every ledger is closed."""
+        for hosted in (*self.datasets.values(), *self._retired):
+            hosted.ledger.close()
+
     def close(self) -> None:
         """Sessions, engines and ledgers are given back."""
-        for hosted in self.datasets.values():
-            hosted.session.close()
-            hosted.engine.close()
-            hosted.ledger.close()
-        self.datasets = {}
+        for hosted in (*self.datasets.values(), *self._retired):
+            _close(hosted)
+        self.datasets, self._retired = {}, []
+
+
+def _close(hosted: HostedDataset) -> None:
+    hosted.session.close()
+    hosted.engine.close()
+    hosted.ledger.close()
+
+
+MOST_FILES = 1000
+
+
+def files_in(folder: Path) -> dict[str, list[str]]:
+    """The names of tables and schemas in *folder* and below, at most a thousand of each; hidden ones are left out.
+
+    >>> files_in(Path("nowhere"))
+    {'tables': [], 'schemas': []}
+    """
+    found = sorted(
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )
+    endings = {"tables": (".csv", ".parquet", ".pq"), "schemas": (".toml",)}
+    return {
+        kind: [name for name in found if name.lower().endswith(ends)][:MOST_FILES]
+        for kind, ends in endings.items()
+    }
 
 
 def _open(dataset: DatasetSettings, seconds: float) -> HostedDataset:
@@ -264,122 +462,5 @@ def _public(dataset: DatasetSettings, schema: Schema, session: Session) -> Publi
         each=str(session.each),
         extremes=dataset.extremes,
         mode=session.unit.mode,
+        rows=schema.dataset.rows,
     )
-
-
-@dataclass(frozen=True)
-class AskedQuestion:
-    """One question an analyst paid for, its canonical query written as SQL again.
-
-    *spend* is what it was allowed to cost, as the ledger wrote it down (None where an older version of velado
-    did not), so that asking again names the same spend and is free, after a restart too.
-
-    >>> AskedQuestion(3, "2026-01-01", "9f", "SELECT COUNT(*) FROM t", "1/10", 0.1, "1/10").number
-    3
-    """
-
-    number: int
-    time: str
-    question: str
-    sql: str
-    cost: str
-    about: float
-    spend: str | None
-
-
-class History:
-    """Each analyst's last questions, read from the ledger's entries as they come. Safe among threads.
-
-    >>> class Empty:
-    ...     def entries(self, after=0): return iter(())
-    >>> History(Empty()).of("ana", 10)
-    []
-    """
-
-    def __init__(self, ledger: ChainedLedger) -> None:
-        self._ledger = ledger
-        self._lock = threading.Lock()
-        self._read = 0
-        self._asked: defaultdict[str, deque[Entry]] = defaultdict(lambda: deque(maxlen=KEPT))
-
-    def of(self, analyst: str, most: int) -> list[AskedQuestion]:
-        """The analyst's last questions, the newest first."""
-        with self._lock:
-            for entry in self._ledger.entries(self._read):
-                self._read = entry.number
-                if entry.kind == "reserve":
-                    said = entry.fields()
-                    # An entry that is no query (the unit a ledger is about) is nobody's question.
-                    if said["text"].startswith('{"table"'):
-                        self._asked[said["analyst"]].append(entry)
-            found = list(self._asked[analyst])[-most:] if analyst in self._asked else []
-        return [_asked(entry) for entry in reversed(found)]
-
-
-def _asked(entry: Entry) -> AskedQuestion:
-    said = entry.fields()
-    text, cost = said["text"], said["cost"]
-    return AskedQuestion(
-        number=entry.number,
-        time=said["at"],
-        question=said["question"],
-        sql=sql_of(text),
-        cost=cost,
-        about=float(Fraction(cost)),
-        spend=json.loads(text).get("spend"),
-    )
-
-
-def sql_of(canonical: str) -> str:
-    """A canonical query, as the ledger has it, as SQL that means the same.
-
-    >>> rows = '"aggregates": [["count", null, null, null]]'
-    >>> sql_of('{"table": "t", "keys": [], "where": ["null", "age"], %s}' % rows)
-    'SELECT COUNT(*) FROM "t" WHERE "age" IS NULL'
-    """
-    form = json.loads(canonical)
-    parts = [_name(key) for key in form["keys"]] + [_aggregate(*item) for item in form["aggregates"]]
-    out = f"SELECT {', '.join(parts)} FROM {_name(form['table'])}"
-    if form["where"] is not None:
-        out += f" WHERE {_predicate(form['where'])}"
-    if form["keys"]:
-        out += f" GROUP BY {', '.join(_name(key) for key in form['keys'])}"
-    return out
-
-
-def _aggregate(kind: str, column: str | None, at: str | None, bins: int | None) -> str:
-    name = "*" if column is None else _name(column)
-    if at is not None:
-        return f"QUANTILE({name}, {decimal_text(Fraction(at))})"
-    return f"{kind.upper()}({name}{'' if bins is None else f', {bins}'})"
-
-
-def _predicate(form: list[Any]) -> str:
-    match form:
-        case ["and" | "or" as word, *parts]:
-            return "(" + f" {word.upper()} ".join(_predicate(part) for part in parts) + ")"
-        case ["not", part]:
-            return f"NOT ({_predicate(part)})"
-        case ["null", column]:
-            return f"{_name(column)} IS NULL"
-        case ["like", column, pattern]:
-            return f"{_name(column)} LIKE {_quoted(pattern)}"
-        case ["in", column, *values]:
-            return f"{_name(column)} IN ({', '.join(_value(*value) for value in values)})"
-        case [operator, column, value]:
-            return f"{_name(column)} {operator} {_value(*value)}"
-    raise ValueError("no predicate has this form")
-
-
-def _value(kind: str, text: str) -> str:
-    if kind == "number":
-        return decimal_text(Fraction(text))
-    return ("DATE " if kind == "date" else "") + _quoted(text)
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _name(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"'

@@ -70,6 +70,21 @@ class Refusal(Enum):
         say("The token belongs to an analyst."),
         say("Ask the owner of the data set to do it."),
     )
+    OWNERS_OF_ALL = (
+        *(403, "role", say("This is for owners of every data set.")),
+        say("The token opens some data sets only, and this would reach beyond them."),
+        say("Use an owner's token that is not limited to data sets."),
+    )
+    OWN_TOKEN = (
+        *(422, "parameter", say("A token cannot end itself.")),
+        say("Somebody must be left who can make tokens."),
+        say("End it with another owner's token, or with `velado serve token revoke`."),
+    )
+    NO_SUCH_TOKEN = (
+        *(422, "parameter", say("There is no token with that id.")),
+        say("Nothing was revoked."),
+        say("Choose one of those that /v1/tokens lists."),
+    )
     # The same words for a data set that is not there and one the token does not open.
     NO_DATASET = (
         *(404, "dataset", say("There is no such data set for this token.")),

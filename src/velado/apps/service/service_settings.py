@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from velado.data.io import read_schema
+from velado.data.io import contained, read_schema
 from velado.errors import ParameterError, SchemaError
 from velado.query.budget import Budget, CapAmount, Delta, Spend
 from velado.query.unit import Dependence, GroupRows, Unit
@@ -132,6 +132,10 @@ class _ServiceTable:
     title: str = "velado"
     tokens: str = "tokens.json"
     audit: str = "audit.jsonl"
+    folder: Annotated[
+        str, Setting("the folder of tables and schemas from which the owner may add data sets")
+    ] = ""
+    added: Annotated[str, Setting("the file that keeps what the owner added and took out")] = "datasets.json"
     limits: ServiceLimits = ServiceLimits()
     datasets: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
@@ -140,7 +144,8 @@ class _ServiceTable:
 class ServiceSettings:
     """The whole service: data sets by name, limits, and the files of tokens and audit.
 
-    *shared* is a folder in which several processes of one service tell one another their counts.
+    *shared* is a folder in which several processes of one service tell one another their counts. *folder* is where the owner may
+    add tables from, and *added* the file that keeps which; without a folder none can be added.
 
     >>> ServiceSettings({}, Path("tokens.json"), Path("audit.jsonl")).limits.concurrent_queries
     4
@@ -153,6 +158,8 @@ class ServiceSettings:
     title: str = "velado"
     secure_transport: bool = False
     shared: Path | None = None
+    folder: Path | None = None
+    added: Path | None = None
 
 
 def read_settings(path: str | Path) -> ServiceSettings:
@@ -189,7 +196,31 @@ def settings_from(document: Mapping[str, object], folder: Path) -> ServiceSettin
         audit=folder / whole.audit,
         limits=whole.limits,
         title=whole.title,
+        folder=folder / whole.folder if whole.folder else None,
+        added=folder / whole.added,
     )
+
+
+def added_dataset(name: str, entry: Mapping[str, object], settings: ServiceSettings) -> DatasetSettings:
+    """A data set that the owner added: its table and schema lie in the service's folder, its ledger beside the tokens.
+
+    >>> added_dataset("people", {}, ServiceSettings({}, Path("tokens.json"), Path("audit.jsonl")))
+    Traceback (most recent call last):
+    velado.errors.ParameterError: No folder was named from which tables may be added. Any file of this machine could be asked about otherwise. Write folder = "tables" in the service file and start the service anew.
+    """
+    if settings.folder is None:
+        raise ParameterError(
+            "No folder was named from which tables may be added.",
+            "Any file of this machine could be asked about otherwise.",
+            'Write folder = "tables" in the service file and start the service anew.',
+        )
+    for key, what in (("file", say("The table")), ("schema", say("The schema"))):
+        if key in entry:
+            contained(entry[key], settings.folder, what)
+    beside = settings.tokens.absolute().parent / f"{name}.ledger"
+    named = _ledger_in_schema(entry.get("schema"), settings.folder)
+    table = _dataset_table(name, {"ledger": named or str(beside), **entry}, settings.folder)
+    return _dataset(name, table, settings.folder, record=False)
 
 
 def _dataset_table(name: str, entry: Mapping[str, object], folder: Path) -> _DatasetTable:

@@ -114,7 +114,7 @@ def add_token(
         expires=expires,
         datasets=datasets,
     )
-    with _alone(path):
+    with one_writer(path):
         held = read_tokens(path) if path.exists() else TokenFile(secure().randbytes(_BYTES).hex(), ())
         _write(path, replace(held, tokens=(*held.tokens, token)))
     return text, token
@@ -130,7 +130,7 @@ def revoke_token(path: Path, name: str) -> list[Token]:
     ['ana']
     """
     now = datetime.now(UTC)
-    with _alone(path):
+    with one_writer(path):
         held = read_tokens(path)
         ended = [t for t in held.tokens if name in (t.id, t.analyst) and t.revoked is None]
         if not ended:
@@ -243,8 +243,14 @@ def _write(path: Path, held: TokenFile) -> None:
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """One writer at a time among processes."""
+def one_writer(path: Path) -> Iterator[None]:
+    """One writer of the file at a time, among processes too.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, one_writer(Path(folder) / "tokens.json"):
+    ...     [found.name for found in Path(folder).iterdir()]
+    ['tokens.json.lock']
+    """
     handle = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
         locked(handle, wait=True)

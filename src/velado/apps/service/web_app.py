@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from velado import __version__
-from velado.apps.service import analyst_api
+from velado.apps.service import analyst_api, owner_api
 from velado.apps.service.analyst_service import AnalystService
 from velado.apps.service.connection_guard import HEADER_BYTES
 from velado.apps.service.problems import Problem, Refusal, http_problem, problem_of, unexpected
@@ -79,9 +79,66 @@ _WORDS: Mapping[str, Sentence] = {
     "by": say("for each"),
     "nothing": say("(nothing)"),
     "every_row": say("(rows)"),
-    "put": say("Write it below"),
+    "where": say("of the rows where"),
+    "match": say("hold"),
+    "match_all": say("all of these"),
+    "match_any": say("any of these"),
+    "add_condition": say("Add a condition"),
+    "remove": say("Remove"),
+    "test": say("Comparison"),
+    "test_value": say("Compared with"),
+    "test_in": say("is one of (separated by commas)"),
+    "test_like": say("is like (% any text, _ one character)"),
+    "test_missing": say("is missing"),
+    "test_present": say("is not missing"),
+    "beyond_form": say("The query says more than this form can show; what is written below counts."),
+    "within": say("How exact do you need it?"),
+    "within_hint": say("By how much each value may be off: a number such as 10, or a percentage such as 5%."),
     "spend": say("Spend at most"),
-    "spend_hint": say("More spent, less noise. Empty: {each}."),
+    "spend_hint": say("More spent, less noise. Empty: as exactness needs, else {each}."),
+    "drawn_how": say("How it is drawn"),
+    "pay_noise": say("Pay for it all the same"),
+    "pay_not": say("Do not pay; change how exact"),
+    "unknown": say("unknown at this spend"),
+    "save_csv": say("Save as CSV"),
+    "save_json": say("Save as JSON"),
+    "manage": say("Manage"),
+    "done": say("Done."),
+    "really": say("Really? Press again"),
+    "role": say("Role"),
+    "cap_title": say("The most one analyst may spend of the chosen data set"),
+    "cap": say("The most, in all"),
+    "cap_set": say("Set it"),
+    "raise_title": say("A larger budget for the chosen data set; it cannot be lowered again"),
+    "raise_total": say("New total"),
+    "raise_reason": say("Reason, for the ledger"),
+    "raise_set": say("Raise it"),
+    "tokens": say("Tokens"),
+    "token_days": say("Days until it ends (empty: never)"),
+    "token_make": say("Make a token"),
+    "token_once": say("This token is not shown again; hand it over by a safe way."),
+    "revoke": say("Revoke"),
+    "state": say("State"),
+    "state_valid": say("valid"),
+    "state_expired": say("expired"),
+    "state_revoked": say("revoked"),
+    "expires": say("Ends"),
+    "every_dataset": say("every data set"),
+    "datasets": say("Data sets"),
+    "dataset_title": say("Title"),
+    "dataset_add": say("Add the data set"),
+    "take_out": say("Take out"),
+    "taken_out": say("taken out"),
+    "put_back": say("Put back"),
+    "no_folder": say(
+        "Data sets can be added here when the service file names a folder of tables: folder = 'tables'."
+    ),
+    "new_name": say("Name after FROM"),
+    "new_file": say("Table (file)"),
+    "new_schema": say("Schema (file)"),
+    "new_budget": say("Budget in all, for ever"),
+    "new_version": say("Version of this content"),
+    "measure": say("Measure"),
     "confidence": say("Confidence of the interval"),
     "price": say("See the price"),
     "ask": say("Ask and pay"),
@@ -194,7 +251,13 @@ def page_words(tongue: Language) -> dict[str, str]:
 ABOUT = "Aggregate questions about tables of people, answered with differential privacy from a budget."
 HEADERS = headers(form_action="'none'")
 STRICT_TRANSPORT = (b"strict-transport-security", b"max-age=31536000")
-STATIC = {"page.js": "text/javascript", "chart.js": "text/javascript", "page.css": "text/css"}
+STATIC = {
+    "page.js": "text/javascript",
+    "chart.js": "text/javascript",
+    "builder.js": "text/javascript",
+    "owner.js": "text/javascript",
+    "page.css": "text/css",
+}
 
 
 def create_app(settings: ServiceSettings) -> FastAPI:
@@ -245,6 +308,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         return refuse(http_problem(error.status_code))
 
     app.include_router(analyst_api.router)
+    app.include_router(owner_api.router)
     app.include_router(_pages)
     return app
 

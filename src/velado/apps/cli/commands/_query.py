@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, fields
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from velado.data.schema import Schema
     from velado.papers.correlated.approaches import Approach
     from velado.query.answer import Answer
-    from velado.query.budget import Budget
+    from velado.query.budget import Budget, Measure
     from velado.query.store import FileLedger
     from velado.query.unit import Unit
 
@@ -31,8 +33,18 @@ SCANNED = (".csv", ".parquet", ".pq")
 
 @dataclass(frozen=True, kw_only=True)
 class PriceFlags:
-    """What a question may cost, and of which account."""
+    """How exact an answer is to be or what it may cost, and of which account."""
 
+    within: Annotated[
+        str | None,
+        option(
+            "--within N|N%",
+            help=(
+                "How exact: the least spend is found with which each value is off by no more (95%, or --confidence). A "
+                "number in the value's own unit, or a percentage of all it can be."
+            ),
+        ),
+    ] = None
     epsilon: flags.Epsilon = None
     rho: flags.Rho = None
     delta: flags.Delta = None
@@ -54,16 +66,28 @@ class PriceFlags:
     analyst: Annotated[str, option("--analyst NAME", help="Who asks.")] = "owner"
     price: Annotated[bool, option("--price", help="Say what it would cost, and ask nothing.")] = False
 
-    def asked(self) -> Budget:
-        """What this question may cost."""
+    def allowed(self, usual: Callable[[Measure], Fraction] | None) -> Budget | None:
+        """What this question may cost, or as much as the table's size suggests; None where its accuracy alone decides."""
         from velado.query.budget import Budget, spend_of
         from velado.settings import Where
 
-        if (self.epsilon is None) == (self.rho is None) or (self.delta is not None and self.rho is None):
+        both = self.epsilon is not None and self.rho is not None
+        none = self.epsilon is None and self.rho is None
+        if both or (self.delta is not None and self.rho is None):
             raise ParameterError(
                 "A question is asked with either --epsilon, or --rho (and, if you like, --delta).",
                 "It is the most this question may cost.",
                 "Write for example --epsilon 0.5.",
+            )
+        if none and self.within is not None:
+            return None
+        if none and usual is not None:
+            return Budget.epsilon(usual("epsilon"))
+        if none:
+            raise ParameterError(
+                "It was not said how exact the answer is to be, nor what it may cost.",
+                "Both are yours to decide: the more exact, the more of the budget it takes.",
+                "Write for example --within 10, --within 5% (with rows = N in [dataset] of the schema), or --epsilon 0.5.",
             )
         if self.rho is None:
             return Budget.epsilon(spend_of(self.epsilon, "epsilon", Where("flag")))
@@ -243,8 +267,8 @@ def query(
 ) -> None:
     """Ask COUNT, SUM, AVG, MIN, MAX, quantiles or a histogram; get a private answer.
 
-    The question is paid from the file's ledger before a row is looked at. Asked again with the same spend, it returns the
-    same numbers for nothing.
+    Say how exact the answer is to be (--within), or what it may cost. The question is paid from the file's ledger before a
+    row is looked at. Asked again with the same accuracy or spend, it returns the same numbers for nothing.
     With a PostgreSQL address as --engine, give the SQL alone, and --relation and --ledger.
     """
     if source.remote and sql is None:
@@ -259,10 +283,10 @@ def query(
         )
     paper.refuse_alone()
     if paper.paper is not None:
-        promised = (price.epsilon, price.rho, price.budget, output)
+        promised = (price.epsilon, price.rho, price.within, price.budget, output)
         if any(one is not None for one in promised) or price.price or source.remote:
             raise ParameterError(
-                "--paper goes with none of --epsilon, --rho, --budget, --price, --engine and --output.",
+                "--paper goes with none of --within, --epsilon, --rho, --budget, --price, --engine and --output.",
                 "The source's answers promise nothing, so nothing of the budget can be spent on them.",
                 "Give --scale-parameter instead of --epsilon, and leave the others out.",
             )
@@ -270,7 +294,9 @@ def query(
         return
     with show.waiting():
         from velado.data.io import read_schema
-        from velado.query.plan import plan
+        from velado.query.accuracy import Wish, check_most, suggested_spend
+        from velado.query.budget import LEAST, Budget
+        from velado.query.plan import plan, plan_within
         from velado.query.session import (
             Session,
             analyst_name,
@@ -280,6 +306,7 @@ def query(
         )
         from velado.query.sql import parse
         from velado.query.store import TableIdentity, account_of
+        from velado.settings import Where
 
         declared = read_schema(schema)
         ledger = price.ledger or declared.dataset.ledger_file
@@ -289,15 +316,28 @@ def query(
                 "There is no file to name the table or to keep the ledger beside.",
                 "Name the table and a ledger, for example --relation admissions --ledger admissions.ledger.",
             )
-        asked = price.asked()
         unit = protected.in_(declared)
         name = source.relation or table_name(file.name)
-        total = price.total(asked)
         # All of this is public metadata: what is wrong with it is said before a ledger is made or a row is read.
         check_unit_column(unit, declared)
         sure = confidence_level(confidence)
         analyst_name(price.analyst)
-        made = plan(parse(sql, declared, name), declared, unit, asked.measure, asked.total, extremes)
+        rows = declared.dataset.rows
+        usual = None if rows is None else partial(suggested_spend, unit, rows)
+        allowed = price.allowed(usual)
+        question = parse(sql, declared, name)
+        if price.within is None:
+            assert allowed is not None
+            asked = allowed
+            made = plan(question, declared, unit, asked.measure, asked.total, extremes)
+        else:
+            wish = Wish.of(price.within, "within", Where("flag"))
+            measure = "epsilon" if allowed is None else allowed.measure
+            made = plan_within(question, declared, unit, measure, wish, sure, extremes)
+            check_most(made.charge, None if allowed is None else allowed.total, measure)
+            # An answer made of declared bounds costs nothing, but an account of nothing cannot be opened.
+            asked = Budget(measure, made.charge or LEAST, None if allowed is None else allowed.delta)
+        total = price.total(asked)
         if not price.price:
             with closing(_engine(file, declared, unit, source, name)) as engine:
                 table = TableIdentity.of_relation(source.engine, name) if source.remote else None
@@ -313,13 +353,19 @@ def query(
                         analyst=price.analyst,
                         extremes=extremes,
                     )
-                    answer = session.answer(sql, spend=asked.total, confidence=confidence)
+                    answer = session.answer(
+                        sql,
+                        spend=asked.total if price.within is None else None,
+                        within=price.within,
+                        confidence=confidence,
+                    )
             notes = [*_account_notes(account, held, total), _receipt(account, answer)]
     from velado.report.query_lines import answer_lines, price_lines, uncovered
 
     if price.price:
         told = made.to_dict(sure)
-        show.result(told, price_lines(told, asked))
+        lines = price_lines(told, asked)
+        show.result(told, [*made.sentences(sure), *lines])
         return
     if output is not None:
         _write(output, answer)
@@ -336,7 +382,7 @@ def _refuse_settings(sql: str | None, schema: Path | None, source: SourceFlags, 
         raise ParameterError(
             "No question was given.",
             "A query is one SELECT in the accepted subset of SQL.",
-            'Write for example velado query patients.csv --schema schema.toml --epsilon 0.5 "SELECT COUNT(*) FROM patients".',
+            'Write for example velado query patients.csv --schema schema.toml --within 10 "SELECT COUNT(*) FROM patients".',
         )
     if schema is None:
         raise ParameterError(

@@ -47,12 +47,12 @@
     return scroll;
   }
 
-  function show(problem) {
+  // Beside what was pressed: a form of the owner's, the question's buttons, or the token.
+  function show(problem, near) {
     const box = by("error");
     box.replaceChildren(make("h2", words.error), make("p", problem.what),
       make("p", `${words.why}: ${problem.why}`), make("p", `${words.fix}: ${problem.fix}`));
-    // Beside what was pressed: the question's buttons, or the token.
-    if (by("work").hidden) by("login").after(box); else by("ask").append(box);
+    if (by("work").hidden) by("login").after(box); else (near || by("ask")).append(box);
     box.hidden = false;
     box.focus();
   }
@@ -83,26 +83,36 @@
     for (const id of ["price", "go"]) by(id).disabled = pending > 0;
   }
 
-  const guarded = (job) => async (event) => {
+  const guarded = (job, near) => async (event) => {
     if (event) event.preventDefault();
     by("error").hidden = true;
     try { await job(event); } catch (problem) {
       if (!problem || !problem.what) throw problem;
       if (problem.code === "token") leave();
-      show(problem);
+      show(problem, near);
     }
   };
 
   const chosen = () => datasets.find((one) => one.name === by("dataset").value);
 
   async function enter() {
-    datasets = (await call("GET", "/v1/datasets")).datasets;
+    await load();
     sessionStorage.setItem(KEY, token);
+    by("question").focus();
+  }
+
+  // The data sets as the service has them now; the one that was chosen stays so, if it is still there.
+  async function load() {
+    const before = by("dataset").value;
+    const found = await call("GET", "/v1/datasets");
+    datasets = found.datasets;
+    by("who").firstElementChild.textContent = say("you_are", { analyst: found.you.analyst, role: words[found.you.role] });
     by("dataset").replaceChildren(...datasets.map((one) => make("option", one.title, { value: one.name })));
+    if (datasets.some((one) => one.name === before)) by("dataset").value = before;
     by("login").hidden = true;
     by("work").hidden = false;
     await choose();
-    by("question").focus();
+    await owner.show(datasets, found.you);
   }
 
   function leave() {
@@ -112,12 +122,18 @@
     by("work").hidden = true;
     by("login").hidden = false;
     empty("answer", "priced");
+    owner.hide();
     by("token").focus();
   }
 
   async function choose() {
     const one = chosen();
-    if (!one) return;
+    by("go").disabled = by("price").disabled = !one;
+    if (!one) {
+      for (const id of ["budget", "promise", "columns", "history"]) by(id).replaceChildren();
+      by("sql").value = "";
+      return;
+    }
     const promise = one.guarantee;
     by("promise").textContent = say(one.mode === "groups" ? "promise_groups" : "promise_strict", {
       column: promise.column, rows: promise.most_rows, definition: promise.budget.measure === "epsilon" ? words.pure : words.zcdp,
@@ -127,12 +143,8 @@
     by("columns").replaceChildren(table("", [words.column, words.kind, words.range, words.groupable],
       one.columns.map((column) => [column.name, words[column.kind] || column.kind || "–", range(column),
         column.group_by ? words.yes : words.no])));
-    const numeric = one.columns.filter((column) => column.kind === "numeric" && column.bounds);
-    const keys = one.columns.filter((column) => column.group_by);
-    by("of").replaceChildren(make("option", words.every_row, { value: "" }), ...numeric.map((c) => make("option", c.name)));
-    by("by").replaceChildren(make("option", words.nothing, { value: "" }), ...keys.map((c) => make("option", c.name)));
     by("spend-hint").textContent = say("spend_hint", { each: amount(fraction(one.each)) });
-    by("sql").value = `SELECT COUNT(*) FROM ${one.name}`;
+    builder.begin(one);
     empty("answer", "priced");
     await refresh();
   }
@@ -151,51 +163,42 @@
 
   const fraction = (text) => { const [over, under] = String(text).split("/"); return Number(over) / Number(under || 1); };
 
-  function build() {
-    const quote = (name) => (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`);
-    const key = by("by").value, kind = by("what").value;
-    // Everything but a count is of a column; the first one is better than another question than was chosen.
-    if (by("of").value === "" && kind !== "COUNT" && by("of").options.length > 1) by("of").selectedIndex = 1;
-    const of = by("of").value;
-    const more = kind === "QUANTILE" ? ", " + by("level").value.trim().replace(",", ".")
-      : kind === "HISTOGRAM" ? ", " + by("bins").value : "";
-    const what = of === "" ? "COUNT(*)" : `${kind}(${quote(of)}${more})`;
-    by("sql").value = `SELECT ${key ? quote(key) + ", " : ""}${what} FROM ${by("dataset").value}` +
-      (key ? ` GROUP BY ${quote(key)}` : "");
-    by("sql").focus();
-  }
-
-  function ask_for_more() {
-    by("level-part").hidden = by("what").value !== "QUANTILE";
-    by("bins-part").hidden = by("what").value !== "HISTOGRAM";
-  }
-
   function empty(...ids) {
     for (const id of ids) { by(id).replaceChildren(); by(id).hidden = true; }
   }
 
   function request() {
-    const spend = by("spend").value.trim().replace(",", ".");
+    const spend = by("spend").value.trim().replace(",", "."), within = by("within").value.trim().replace(",", ".");
     const body = { dataset: by("dataset").value, sql: by("sql").value, confidence: Number(by("confidence").value) };
     if (spend) body.spend = spend;
+    if (within) body.within = within;
     return body;
   }
 
   async function price(before = false) {
     empty("priced");
-    const found = await call("POST", "/v1/price", request());
+    priced(await call("POST", "/v1/price", request()), before);
+  }
+
+  // By how much each value will be off stands first; what it costs, and how it is drawn, after it.
+  function priced(found, before = false) {
     const box = by("priced");
     const left = found.left.about, cost = found.cost.about;
+    const noisy = found.plan.values.some((one) => one.mostly_noise);
     box.replaceChildren(make("h2", words.price_title));
+    found.notes.forEach((text, at) => {
+      const last = noisy && at === found.notes.length - 1;
+      const half = at < found.plan.values.filter((one) => one.half_width !== undefined).length;
+      box.append(make("p", text, { class: last ? "warning" : half ? "off" : "hint" }));
+    });
     if (before) box.append(make("p", words.asked_before));
     if (!found.plan.draws.length) box.append(make("p", words.price_free));
     else {
       box.append(make("p", say("price_cost", { measure: words[found.cost.measure], cost: amount(cost), left: amount(left) })));
       if (!before) box.append(make("p", found.enough ? words.price_enough : words.price_short, found.enough ? {} : { class: "short" }));
-    }
-    if (found.plan.draws.length) {
       const ranks = found.plan.draws.filter((draw) => draw.rank_error);
-      box.append(table("", [words.draw, words.mechanism, words.sensitivity, words.scale,
+      const details = make("details", null);
+      details.append(make("summary", words.drawn_how), table("", [words.draw, words.mechanism, words.sensitivity, words.scale,
         ...(ranks.length ? [words.rank_error] : []), words.charge], found.plan.draws.map((draw) => {
         // A quantile's scores have a scale too, but what it means is the rank it may miss by.
         const off = draw.rank_error, size = draw.in_values || draw;
@@ -204,14 +207,51 @@
           ...(ranks.length ? [off ? say("rank_rows", { rows: number(Math.ceil(off.rows)) }) : "–"] : []),
           amount(fraction(draw.charge))];
       })));
+      // A quantile has no half-width: its rank is what may be missed, so it is not hidden.
+      details.open = ranks.length > 0;
+      box.append(details);
       if (ranks.length) box.append(make("p", say("rank_chance", { level: share(ranks[0].rank_error.confidence) }), { class: "hint" }));
     }
     box.hidden = false;
   }
 
+  // Noise is not sold unseen: where a price warns, it is paid only after a second word.
   async function ask() {
     const body = request();
     // A refused question must not stand above the answer of the one before.
+    empty("answer", "priced");
+    const first = await call("POST", "/v1/price", body);
+    if (first.plan.values.some((one) => one.mostly_noise)) {
+      priced(first);
+      const anyway = make("button", words.pay_noise, { type: "button", id: "anyway" });
+      const rather = make("button", words.pay_not, { type: "button", id: "rather", class: "plain" });
+      anyway.addEventListener("click", guarded(() => pay(body)));
+      rather.addEventListener("click", () => { empty("priced"); by("within").focus(); });
+      by("priced").append(anyway, " ", rather);
+      by("priced").focus();
+      return;
+    }
+    await pay(body);
+  }
+
+  // A cell of a CSV file; what a spreadsheet would take for a formula is a text there.
+  const csv = (cell) => {
+    if (cell === null) return "";
+    const text = typeof cell === "string" && /^[=+\-@\t\r]/.test(cell) ? "'" + cell : String(cell);
+    return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+
+  function save(label, name, type, text) {
+    const button = make("button", label, { type: "button", class: "plain" });
+    button.addEventListener("click", () => {
+      const address = URL.createObjectURL(new Blob([text], { type }));
+      make("a", "", { href: address, download: name }).click();
+      setTimeout(() => URL.revokeObjectURL(address), 1000);
+    });
+    return button;
+  }
+
+  async function pay(body) {
     empty("answer", "priced");
     const found = await call("POST", "/v1/answers", body);
     const box = by("answer");
@@ -224,37 +264,44 @@
     const label = (row) => keys.map((key) => cell(row, key) ?? words.missing_key).join(" · ");
     const span = (row, value) => cell(row, value + "_low") === null ? "–"
       : `${number(cell(row, value + "_low"))} … ${number(cell(row, value + "_high"))}`;
+    const value_of = (row, name) => cell(row, name) === null ? words.unknown : number(cell(row, name));
     box.replaceChildren(make("h2", words.answer));
+    box.hidden = false;
     if (found.rows.length === 1 && values.length === 1) {
       const big = make("p", null, { class: "value" });
-      big.append(make("strong", number(cell(found.rows[0], values[0]))));
+      big.append(make("strong", value_of(found.rows[0], values[0])));
       if (plain.length) big.append(make("span", ` ${say("interval", { level })}: ${span(found.rows[0], values[0])}`));
       box.append(big);
     } else {
       const heads = values.flatMap((v) => (plain.includes(v) ? [v, say("interval", { level })] : [v]));
       box.append(table("", [...keys, ...heads], found.rows.map((row) => [...keys.map((key) => cell(row, key) ?? words.missing_key),
-        ...values.flatMap((v) => (plain.includes(v) ? [number(cell(row, v)), span(row, v)] : [number(cell(row, v))]))])));
+        ...values.flatMap((v) => (plain.includes(v) ? [value_of(row, v), span(row, v)] : [value_of(row, v)]))])));
     }
     for (const value of values) {
       const rows = found.rows.map((row) => ({
         label: label(row) || value, value: cell(row, value), low: cell(row, value + "_low"), high: cell(row, value + "_high"),
       }));
-      const text = rows.slice(0, window.chart.most).map((row) => `${row.label} ${number(row.value)}`).join("; ");
-      const picture = window.chart(value, rows, say("chart_of", { name: value, text }));
+      const text = rows.slice(0, window.chart.most).map((row) => `${row.label} ${row.value === null ? words.unknown : number(row.value)}`).join("; ");
+      const style = getComputedStyle(box), room = box.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+      const picture = window.chart(value, rows, say("chart_of", { name: value, text }), room);
       if (picture) {
         const figure = make("figure", null);
         figure.append(picture, make("figcaption", value + (rows.length > window.chart.most ? ". " + say("chart_cut", { count: window.chart.most }) : "")));
         box.append(figure);
       }
     }
-    for (const text of readings(found, plain, level)) box.append(make("p", text, { class: "hint" }));
+    for (const text of [...found.notes, ...readings(found, plain, level)]) box.append(make("p", text, { class: "hint" }));
     const implied = found.guarantee.implies;
     if (implied) box.append(make("p", say("implied", { epsilon: amount(implied.epsilon), delta: number(implied.delta) }), { class: "hint" }));
     box.append(make("p", found.stored ? words.answer_stored : say("answer_cost", {
       measure: words[found.cost.measure], cost: amount(found.cost.about.spent), left: amount(found.cost.about.left) })));
     box.append(make("p", body.sql, { class: "asked" }));
+    const saves = make("p", null, { class: "saves" });
+    const lines = [names, ...found.rows].map((row) => row.map(csv).join(",")).join("\r\n") + "\r\n";
+    saves.append(save(words.save_csv, `${body.dataset}.csv`, "text/csv;charset=utf-8", lines),
+      save(words.save_json, `${body.dataset}.json`, "application/json", JSON.stringify(found, null, 2) + "\n"));
+    box.append(saves);
     by("priced").hidden = true;
-    box.hidden = false;
     await refresh();
     box.focus();
   }
@@ -276,10 +323,10 @@
 
   async function refresh() {
     const name = by("dataset").value;
+    if (!name) return;
     const [all, asked] = await Promise.all([
       call("GET", "/v1/budget"), call("GET", "/v1/answers?most=50&dataset=" + encodeURIComponent(name))]);
     const one = all.budgets.find((budget) => budget.dataset === name);
-    by("who").firstElementChild.textContent = say("you_are", { analyst: one.you.analyst, role: words[one.you.role] });
     const line = say("budget_line", { spent: amount(one.about.spent), total: amount(one.budget.about),
       measure: words[one.budget.measure], left: amount(one.about.left) });
     const meter = make("meter", line, { min: 0, max: one.budget.about, value: one.about.spent, "aria-label": words.budget, title: line });
@@ -299,7 +346,10 @@
       const again = make("button", entry.sql, { type: "button", class: "plain", title: words.again });
       again.addEventListener("click", guarded(async () => {
         by("sql").value = entry.sql;
-        by("spend").value = entry.spend || "";
+        by("within").value = entry.within || "";
+        by("spend").value = entry.within ? "" : entry.spend || "";
+        if (entry.confidence) by("confidence").value = entry.confidence;
+        await take_apart();
         await price(entry.spend !== null);
         by("sql").focus();
       }));
@@ -310,12 +360,27 @@
     by("history").replaceChildren(asked.answers.length ? list : make("p", words.history_none));
   }
 
+  // What was typed is shown in the form; what cannot be read is said there, and in full when it is priced or asked.
+  async function take_apart() {
+    const sql = by("sql").value;
+    if (!chosen() || !sql.trim()) return;
+    try {
+      const found = await call("POST", "/v1/parse", { dataset: by("dataset").value, sql });
+      if (by("sql").value === sql) builder.read(found.query);
+    } catch (problem) {
+      if (!problem || !problem.what) throw problem;
+      by("built").textContent = problem.what;
+    }
+  }
+
+  const builder = window.makeBuilder(words, make, () => empty("priced"));
+  const owner = window.makeOwner(words, { make, table, call, guarded, chosen, refresh, again: load });
+
   by("login").addEventListener("submit", guarded(async () => { token = by("token").value.trim(); await enter(); }));
   by("leave").addEventListener("click", leave);
   by("print").addEventListener("click", () => window.print());
   by("dataset").addEventListener("change", guarded(choose));
-  by("put").addEventListener("click", build);
-  by("what").addEventListener("change", ask_for_more);
+  by("sql").addEventListener("change", take_apart);
   by("price").addEventListener("click", guarded(() => price()));
   by("ask").addEventListener("submit", guarded(ask));
   by("sql").addEventListener("keydown", (event) => {
