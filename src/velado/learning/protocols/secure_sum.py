@@ -251,11 +251,12 @@ class SumClient(RegressionRole):
     def _take_next(self, message: Message) -> Sequence[Message]:
         if self._number + 1 >= most_rounds(self.job):
             raise refused(say("asks for more rounds than the job has"))
-        self._number += 1
+        before = self._number, self._members
+        self._number, self._members = self._number + 1, self._counted
         try:
             return self._masked(message.fields["point"])
         except ProtocolError:
-            self._number -= 1
+            self._number, self._members = before
             raise
 
     def _take_unmask(self, message: Message) -> Sequence[Message]:

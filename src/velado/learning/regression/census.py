@@ -2,7 +2,7 @@
 
 A column that is the same in all rows but one shows, in X'y, that one row's target: with a column that marks one patient the sum
 over the column *is* the patient's value. So of every column, features and target, at least `least_cell` rows must lie away
-from each public point at which many rows may lie: its bounds, 0 and 1. For a column of 0 and 1 these are its members and its
+from each public point at which many rows may lie (its bounds, 0 and 1), or none at all. For a column of 0 and 1 these are its members and its
 non-members. And there must be at least three rows for every unknown.
 
 In a secure sum these counts are summed in a round of their own, before any other sum: the evaluator learns them and nothing else
@@ -88,7 +88,7 @@ def refuse_small_cells(counts: Sequence[int], job: Job) -> None:
     small = [
         column.name
         for column in (*job.features, job.target)
-        if min([next(rest) for _ in points_of(column)]) < job.least_cell
+        if any([0 < next(rest) < job.least_cell for _ in points_of(column)])
     ]
     if small:
         raise InputError(
@@ -110,4 +110,4 @@ def refuse_small_own_cells(columns: Columns, job: Job) -> None:
     """
     rows, *away = census_of(columns, job)
     clients = len(job.of("client"))
-    refuse_small_cells([rows * clients, *(count * clients for count in away)], job)
+    refuse_small_cells([rows * clients, *(max(1, count * clients) for count in away)], job)
