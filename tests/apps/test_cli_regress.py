@@ -107,11 +107,14 @@ def test_predictions_are_written_for_every_row(place: Path, capsys: pytest.Captu
 def test_bounds_must_be_declared_or_asked_for_from_the_rows(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert regress("--json", bounds=BOUNDS[:2]) == 2
+    assert regress("--json", "--declared-bounds", bounds=BOUNDS[:2]) == 2
     assert "'dose', 'days'" in str(error_of(capsys.readouterr().out)["what"])
     assert not Path("out").exists()
-    assert regress(bounds=["--bounds-from-data"]) == 0
-    assert "Real parties must declare them" in capsys.readouterr().err
+    assert regress("--json", "--epsilon", "9", bounds=BOUNDS[:2]) == 2  # noise follows the bounds
+    assert "'dose', 'days'" in str(error_of(capsys.readouterr().out)["what"])
+    assert not Path("out").exists()
+    assert regress(bounds=BOUNDS[:2]) == 0
+    assert "bounds of dose, days were read off the rows. Real parties must declare" in capsys.readouterr().err
 
 
 def test_bounds_come_from_a_schema_too(place: Path) -> None:
@@ -148,7 +151,7 @@ def test_words_are_refused_with_the_advice_to_encode(place: Path, capsys: pytest
     assert regress("--json") == 3
     shown = capsys.readouterr().out
     error = error_of(shown)
-    assert "'ward'" in str(error["what"]) and "Encode" in str(error["fix"]) and "secretward" not in shown
+    assert "'ward'" in str(error["what"]) and "values in a schema" in str(error["fix"]) and "secretward" not in shown
     assert regress("--features", "age,dose") == 0
 
 
@@ -195,7 +198,7 @@ def test_what_a_protocol_cannot_do_is_refused(place: Path, capsys: pytest.Captur
 
 
 def test_noise_is_promised_in_the_output(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert regress("--epsilon", "50", "--lambda", "1") == 0
+    assert regress("--epsilon", "50") == 0
     shown = capsys.readouterr().out
     assert "Differential privacy: epsilon 50" in shown and "{" not in shown
     assert (
@@ -245,3 +248,141 @@ def test_portuguese_is_spoken_on_request(place: Path, capsys: pytest.CaptureFixt
         flat = " ".join(text.split())
         assert "Esconde: as linhas" in flat and "Revela: os coeficientes" in flat
         assert "guaranteed" not in flat and "hides" not in flat
+
+
+SCHEMA = """
+[columns.sex]
+role = "quasi"
+kind = "categorical"
+values = ["f", "m", "x"]
+"""
+
+
+@pytest.fixture
+def mixed(place: Path) -> pl.DataFrame:
+    """A table with a category, a boolean, a weight and an outcome of two values."""
+    draw = seeded(9, "mixed")
+    count = 600
+    age, sex = draw.integers(20, 90, count), draw.choice(["f", "m", "x"], count, p=[0.45, 0.45, 0.1])
+    smokes = draw.uniform(size=count) < 0.3
+    eta = -4 + 0.05 * age + 0.8 * (sex == "m") + 0.5 * smokes
+    ill = (draw.uniform(size=count) < 1 / (1 + np.exp(-eta))).astype(int)
+    weight = draw.integers(1, 4, count)
+    table = pl.DataFrame({"age": age, "sex": sex, "smokes": smokes, "ill": ill, "weight": weight})
+    table.write_csv("mixed.csv")
+    Path("schema.toml").write_text(SCHEMA, "utf-8")
+    return table
+
+
+def mixed_run(*more: str) -> int:
+    return run(["regress", "--simulate", "4", "mixed.csv", "--schema", "schema.toml", "-o", "out", *more])
+
+
+def test_categories_booleans_interactions_and_weights_make_the_design(mixed: pl.DataFrame) -> None:
+    flags = ["--target", "ill", "--features", "age,sex,smokes", "--interactions", "age:sex=m"]
+    assert mixed_run(*flags, "--weight", "weight", "--bits", "40") == 0
+    fit = Fit.from_dict(json.loads(Path("out/fit.json").read_text("utf-8")))
+    assert fit.names == ("(intercept)", "age", "sex=m", "sex=x", "smokes", "age:sex=m")
+    age, sex = mixed["age"].to_numpy(), mixed["sex"].to_numpy()
+    design = np.column_stack([np.ones(600), age, sex == "m", sex == "x", mixed["smokes"], age * (sex == "m")])
+    root = np.sqrt(mixed["weight"].to_numpy())
+    plain = np.linalg.lstsq(design * root[:, None], mixed["ill"].to_numpy() * root, rcond=None)[0]
+    assert fit.coefficients == pytest.approx(plain.tolist(), rel=1e-5)
+
+
+def test_a_logistic_fit_tells_odds_ratios_with_intervals(
+    mixed: pl.DataFrame, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert mixed_run("--target", "ill", "--features", "age,sex,smokes", "--family", "logistic") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "odds ratio" in shown and "standard error" in shown and "rounds" in shown
+    assert "odds ratio" in Path("out/report.md").read_text("utf-8")
+    fit = json.loads(Path("out/fit.json").read_text("utf-8"))
+    assert fit["family"] == "logistic" and 4 <= fit["facts"]["rounds"] <= 9
+    assert run(["predict", "out/fit.json", "mixed.csv", "-s", "schema.toml", "-o", "scores.csv"]) == 0
+    scores = pl.read_csv("scores.csv")["predicted ill"]
+    assert scores.min() > 0 and scores.max() < 1
+    assert scores.mean() == pytest.approx(mixed["ill"].mean(), rel=1e-4)  # the likelihood's first equation
+
+
+def test_a_category_nobody_listed_is_refused_without_being_shown(
+    mixed: pl.DataFrame, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mixed.with_columns(sex=pl.lit("secret")).write_csv("mixed.csv")
+    assert mixed_run("--target", "ill", "--json") == 3
+    shown = capsys.readouterr().out
+    assert "'sex'" in str(error_of(shown)["what"]) and "secret" not in shown
+
+
+def test_r_squared_t_p_and_intervals_are_the_textbook_s(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    assert regress("--bits", "40") == 0
+    shown = capsys.readouterr().out
+    table = pl.read_csv("stays.csv")
+    x = np.column_stack([np.ones(120), table["age"], table["dose"]])
+    y = table["days"].to_numpy()
+    beta = np.linalg.lstsq(x, y, rcond=None)[0]
+    rest = y - x @ beta
+    fit = Fit.from_dict(json.loads(Path("out/fit.json").read_text("utf-8")))
+    assert fit.facts["r_squared"] == pytest.approx(1 - rest @ rest / ((y - y.mean()) ** 2).sum(), rel=1e-9)
+    r = np.corrcoef(table["age"], table["dose"])[0, 1]
+    assert fit.inflation[1:] == pytest.approx([1 / (1 - r**2)] * 2, rel=1e-6)
+    from velado.learning.regression.coefficient_table import intervals, quantile, two_sided
+
+    for degrees in (1, 5, 117, 5000):
+        assert quantile(degrees) == pytest.approx(stats.t.ppf(0.975, degrees), rel=1e-9)
+        for value in (0.1, 1.0, 2.5, 8.0):
+            assert two_sided(value, degrees) == pytest.approx(2 * stats.t.sf(value, degrees), rel=1e-9)
+    error = np.sqrt(rest @ rest / 117 * np.diag(np.linalg.inv(x.T @ x)))
+    ends = np.array(intervals(fit))
+    assert ends[:, 0] == pytest.approx(beta - stats.t.ppf(0.975, 117) * error, rel=1e-6)
+    assert "R2 0.9" in shown and "VIF" in shown and "95% from" in shown
+
+
+def test_a_column_of_tiny_values_has_all_its_digits(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its coefficient was 3.3 % off where the bounds were whole numbers; too wide bounds are refused."""
+    table = pl.read_csv("stays.csv").with_columns(dose=pl.col("dose") * 2e-8)
+    table.write_csv("stays.csv")
+    assert regress("--json", bounds=[]) == 0
+    fit = Fit.from_dict(json.loads(capsys.readouterr().out)["fit"])
+    assert fit.coefficients == pytest.approx(least_squares(table, "age", "dose"), rel=1e-5)
+    assert run(["regress", "--simulate", "5", "stays.csv", "--target", "days", "--bounds", "dose=-1:1", "-o", "wide", "--json"]) == 10  # fmt: skip
+    assert "dose are far wider" in str(error_of(capsys.readouterr().out)["what"])
+
+
+def test_columns_that_differ_by_rounding_are_refused_and_near_ones_warned_of(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = pl.read_csv("stays.csv")
+    table.with_columns(same=(pl.col("dose") / 3).round(9)).write_csv("stays.csv")
+    assert regress("--json", bounds=[]) == 10
+    assert "dose, same differ from one another by rounding alone" in str(
+        error_of(capsys.readouterr().out)["what"]
+    )
+    near = table.with_columns(near=(pl.col("dose") + pl.int_range(120) % 7 / 50))
+    near.write_csv("stays.csv")
+    assert regress(bounds=[]) == 0
+    assert "dose, near nearly follow from the other columns" in capsys.readouterr().err
+
+
+def test_noise_is_debited_from_the_ledger_of_the_queries(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VELADO_STATE", str(place / "state"))
+    assert regress("--rho", "2", "--budget", "3") == 0
+    assert "Debited: rho 2" in capsys.readouterr().out
+    assert run(["ledger", "show", "stays.csv.ledger", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["spent"] == "2"
+    assert run(["regress", "--simulate", "5", "stays.csv", "--target", "days", *BOUNDS, "--rho", "2", "-o", "again"]) != 0  # fmt: skip
+    assert not Path("again").exists()
+    assert regress("--ledger", "x.ledger") in (2, 5)
+    assert run(["regress", "--simulate", "5", "stays.csv", "--target", "days", *BOUNDS, "--budget", "2", "-o", "other"]) == 2  # fmt: skip
+
+
+def test_a_rare_member_is_not_fitted(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pl.read_csv("stays.csv").with_columns(rare=(pl.int_range(120) == 5).cast(pl.Int8)).write_csv("stays.csv")
+    assert regress("--json", bounds=[]) == 10
+    assert "In rare fewer than 10 rows" in str(error_of(capsys.readouterr().out)["what"])
+    assert not Path("out").exists()

@@ -43,7 +43,14 @@ def make_job():
             *([Party("pro", "provider")] if keyed else []),
             *(Party(f"c{i}", "client") for i in range(clients)),
         )
-        settings = {"minimum_rows": 2, "most_rows": 200, "key_bits": 2048, "bits": bits, **more}
+        settings = {
+            "minimum_rows": 2,
+            "least_cell": 1,
+            "most_rows": 200,
+            "key_bits": 2048,
+            "bits": bits,
+            **more,
+        }
         return Job(
             "test",
             WITH_PAPER[protocol],

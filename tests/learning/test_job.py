@@ -123,7 +123,7 @@ def test_every_change_of_the_job_changes_its_digest() -> None:
         (changed(moments=True), ParameterError, "does not give them out"),
         (changed(protocol="delegated", moments=True), ParameterError, "lambda above 0 do not go together"),
         (changed(epsilon=1), ParameterError, "does not give them out"),
-        *((without(key), SchemaError, key) for key in ("name", "protocol", "target", "features", "parties")),
+        *((without(key), SchemaError, key) for key in ("name", "target", "features", "parties")),
     ],
 )
 def test_a_mistake_in_the_job_is_named(document, error, said) -> None:

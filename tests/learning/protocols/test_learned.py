@@ -9,7 +9,7 @@ from velado.errors import ProtocolError, SchemaError
 from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.protocols.parts import fit_of, result_bytes, result_in
 from velado.learning.protocols.who_learns_what import learned, promise
-from velado.learning.regression.fit import Fit
+from velado.learning.regression.fit import Fit, Solved
 from velado.learning.regression.job import Job, Party
 from velado.papers.regression.paper_masked import WITH_PAPER
 from velado.text import told
@@ -68,7 +68,7 @@ def test_the_promise_is_spoken_in_sentences(protocol, language) -> None:
         if language == "pt":
             assert not set(lines) & set(promise(job).lines())
     spoken = " ".join(told(line, language) for line in promise(a_job(protocol, **noise)).lines())
-    assert ("1/2" in spoken) == bool(noise)
+    assert ("epsilon 0.5 " in spoken) == bool(noise)
 
 
 def test_a_short_key_is_warned_of_wherever_the_promise_is_told() -> None:
@@ -76,24 +76,29 @@ def test_a_short_key_is_warned_of_wherever_the_promise_is_told() -> None:
     assert "1024 bits" in promise(short).key_warning
     assert "1024 bits" in learned(short).assumptions
     assert any("1024 bits" in told(line, "pt") for line in promise(short).lines())
-    fit = fit_of(short, (1.0, 2.0), None, None)
+    fit = fit_of(short, Solved(coefficients=(1.0, 2.0)))
     assert "1024 bits" in json.dumps(fit.to_dict())
     assert "key_warning" not in promise(a_job("paper-masked", key_bits=2048)).to_dict()
 
 
 def test_a_promise_reads_back_as_it_was_written() -> None:
     for job in (a_job("masked"), a_job(epsilon=Fraction(1, 2)), a_job("paper-masked")):
-        fit = fit_of(job, (1.0, 2.0), None, None)
+        fit = fit_of(job, Solved(coefficients=(1.0, 2.0), inflation=(1.0, 3.0), facts={"rounds": 5.0}))
         assert Fit.from_dict(json.loads(json.dumps(fit.to_dict()))).to_dict() == fit.to_dict()
 
 
+SOLVED = Solved(
+    coefficients=(1.0, 2.0), errors=(0.5, 0.25), rows=40, inflation=(1.0, 1.5), facts={"r_squared": 0.5}
+)
+
+
 def result(**more) -> bytes:
-    document = json.loads(result_bytes([Fraction(1), Fraction(2)], [0.5, 0.25], 40))
+    document = json.loads(result_bytes(SOLVED))
     return json.dumps({**document, **more}).encode()
 
 
 def test_a_result_reads_back() -> None:
-    assert result_in(result(), a_job(moments=True)) == ((1.0, 2.0), (0.5, 0.25), 40)
+    assert result_in(result(), a_job(moments=True)) == SOLVED
 
 
 @pytest.mark.parametrize(
@@ -111,6 +116,12 @@ def test_a_result_reads_back() -> None:
         {"rows": 1.5},
         {"rows": -1},
         {"rows": 10**9},
+        {"inflation": ["inf", "0x1p0"]},
+        {"facts": {"r_squared": "nan"}},
+        {"facts": {"r_squared": 1}},
+        {"facts": {"another": "0x1p0"}},
+        {"facts": []},
+        {"more": 1},
     ],
 )
 def test_an_odd_result_is_refused(more) -> None:
@@ -126,7 +137,9 @@ def test_standard_errors_nobody_asked_for_are_refused() -> None:
 @pytest.mark.parametrize("value", [True, "1.5", None, float("nan"), float("inf"), 10**400, [1]])
 @pytest.mark.parametrize("key", ["coefficients", "standard_errors"])
 def test_a_model_with_anything_but_finite_numbers_is_refused(key, value) -> None:
-    document = fit_of(a_job(moments=True), (1.0, 2.0), (0.1, 0.2), 40).to_dict()
+    document = fit_of(
+        a_job(moments=True), Solved(coefficients=(1.0, 2.0), errors=(0.1, 0.2), rows=40)
+    ).to_dict()
     assert Fit.from_dict(document).standard_errors == (0.1, 0.2)
     with pytest.raises(SchemaError, match="not a model"):
         Fit.from_dict({**document, key: {"(intercept)": 1, "x": value}})

@@ -7,8 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from velado.errors import InputError, ParameterError, ProtocolError, SingularDesignError, VeladoError
+from velado.errors import (
+    InputError,
+    OutOfBounds,
+    ParameterError,
+    ProtocolError,
+    SingularDesignError,
+    VeladoError,
+)
 from velado.learning.regression.design_matrix import moments_of, total
+from velado.learning.regression.exact_solution import solve_exact
 from velado.learning.regression.fit import solve
 from velado.learning.regression.simulate import deliver, simulate
 from velado.papers.regression.paper_arithmetic import (
@@ -28,7 +36,7 @@ number = st.floats(-8, 8, allow_nan=False)
 
 @st.composite
 def three_tables(draw, width):
-    rows = draw(st.integers(2, 5))
+    rows = draw(st.integers(4, 6))
     column = st.lists(number, min_size=rows, max_size=rows)
     names = [*(f"x{i}" for i in range(width)), "y"]
     return {f"c{k}": {name: draw(column) for name in names} for k in range(3)}
@@ -38,11 +46,14 @@ def check(job, tables, make_roles) -> None:
     roles = make_roles(job, tables)
     pooled = total([moments_of(columns, job) for columns in tables.values()])
     try:
-        expected = [float(value) for value in solve(pooled, job)]
-    except SingularDesignError:
+        # Nobody in a masked run could see that a column is made of rounding.
+        found = solve(pooled, job) if job.protocol.pooled is None else solve_exact(pooled, job)[0]
+        expected = [float(value) for value in found]
+    except (SingularDesignError, OutOfBounds) as error:
         transcript = deliver(roles)
         assert set(transcript.failures) == set(roles)
-        assert all("depend linearly" in why for why in transcript.failures.values())
+        said = "depend linearly" if job.protocol.pooled is None else error.what
+        assert all(said in why for why in transcript.failures.values())
         return
     transcript = deliver(roles)
     assert not transcript.failures
@@ -62,7 +73,7 @@ def test_the_delegated_result_is_exact_least_squares_on_the_encoded_rows(data, m
     job = make_job(
         "delegated",
         width,
-        bits=data.draw(st.sampled_from([0, 7, 50])),
+        bits=data.draw(st.sampled_from([4, 7, 50])),
         ridge=ridge,
         intercept=data.draw(st.booleans()),
         moments=not ridge and data.draw(st.booleans()),
@@ -77,7 +88,7 @@ def test_the_masked_result_is_exact_least_squares_on_the_encoded_rows(data, make
     job = make_job(
         "masked",
         width,
-        bits=data.draw(st.sampled_from([0, 7, 50])),
+        bits=data.draw(st.sampled_from([4, 7, 50])),
         ridge=Fraction(data.draw(st.sampled_from(["0", "1/3"]))),
         intercept=data.draw(st.booleans()),
     )

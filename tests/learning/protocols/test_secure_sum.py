@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -20,11 +20,11 @@ from velado.learning.protocols.delegated_regression import DELEGATED
 from velado.learning.protocols.protocol import Message
 from velado.learning.protocols.role import make_role
 from velado.learning.protocols.secure_sum import (
-    SEALED_BYTES,
     SECURE_SUM,
     SumClient,
     SumEvaluator,
     number_bytes,
+    sealed_bytes,
     threshold_of,
 )
 from velado.learning.regression.design_matrix import moments_of, total
@@ -34,6 +34,9 @@ from velado.learning.regression.simulate import simulate
 from velado.randomness import Tape, seeded
 
 STAGES = ("hello", "shares", "masked", "opened")
+# Which of a client's words of that kind is meant: the census comes first, then the sums.
+WORDS = {"opened": ("opened", 2), "sums": ("masked", 2), "counted": ("opened", 1)}
+CENSUS = 1 + 4 + 4 + 4
 
 
 def a_job(clients: int = 5, **more: Any) -> Job:
@@ -68,15 +71,21 @@ def run(
     silent: Mapping[str, str] | None = None,
     change: Callable[[Message], Iterable[Message]] = lambda message: [message],
 ) -> list[Message]:
-    """Deliver all; a *silent* client never says the word given for it, nor any after. Then the evaluator goes on without it."""
+    """Deliver all; a *silent* client never says the word given for it, nor any after. Then the evaluator goes on without it.
+
+    "opened" and "sums" are words of the last round; "masked" is one of the first.
+    """
     silent = silent or {}
     quiet: set[str] = set()
+    said: Counter[tuple[str, str]] = Counter()
     seen: list[Message] = []
     waiting = deque(message for role in roles.values() for message in role.start())
     while True:
         while waiting:
             message = waiting.popleft()
-            if silent.get(message.sender) == message.kind:
+            said[message.sender, message.kind] += 1
+            word, times = WORDS.get(wanted := silent.get(message.sender, ""), (wanted, 1))
+            if word == message.kind and said[message.sender, message.kind] == times:
                 quiet.add(message.sender)
             if message.sender in quiet:
                 continue
@@ -127,6 +136,31 @@ def test_clients_that_leave_at_any_stage_are_recovered_from(stage: str, leavers:
     for name in tables:
         assert (roles[name].outcome is not None) == (name not in leavers)
         assert (roles[name].failure is not None) == (name in leavers)
+
+
+@pytest.mark.parametrize("stage", ["counted", "sums"])
+def test_exact_sums_end_where_somebody_leaves_after_the_count(stage: str) -> None:
+    """Counts with a client and sums without it would tell that client's counts."""
+    job = a_job(5)
+    roles = roles_of(job, tables_of(job))
+    run(roles, {"c1": stage})
+    assert "c1 left after all were counted" in roles["e"].failure
+    assert all(role.outcome is None and role.failure for role in roles.values())
+
+
+def test_a_client_opens_no_sums_over_others_than_were_counted() -> None:
+    job = a_job(5)
+    roles = roles_of(job, tables_of(job))
+    unmasks: list[Message] = []
+
+    def fewer(message: Message) -> list[Message]:
+        if (message.kind, message.receiver) != ("unmask", "c0"):
+            return [message]
+        unmasks.append(message)
+        return [message if len(unmasks) == 1 else replace(message, fields={"members": places(1, 2, 3, 4)})]
+
+    with pytest.raises(ProtocolError, match="other clients than were counted"):
+        run(roles, change=fewer)
 
 
 def test_clients_that_leave_one_after_another_are_recovered_from() -> None:
@@ -180,7 +214,7 @@ def test_a_late_word_of_a_client_that_was_left_behind_changes_nothing() -> None:
 def test_one_masked_vector_alone_is_uniform_even_of_zeros() -> None:
     job = a_job(3)
     tables = {name: {"a": np.zeros(12), "b": np.zeros(12), "y": np.zeros(12)} for name in ("c0", "c1", "c2")}
-    size, seen = number_bytes(job), bytearray()
+    size, seen = number_bytes(job, 0), bytearray()
     for trial in range(120):
         roles = {
             party.name: make_role(
@@ -191,7 +225,7 @@ def test_one_masked_vector_alone_is_uniform_even_of_zeros() -> None:
         masked = [m for m in run(roles) if m.kind == "masked"]
         seen += masked[0].fields["numbers"]
     counts = np.bincount(np.frombuffer(bytes(seen), dtype=np.uint8), minlength=256)
-    assert len(seen) == 120 * size * 10
+    assert len(seen) == 120 * size * CENSUS
     assert chisquare(counts).pvalue > 1e-4
 
 
@@ -217,7 +251,7 @@ def test_a_client_never_gives_both_kinds_of_share_of_one_client() -> None:
         return [message]
 
     run(roles, {"c4": "masked"}, note)
-    (first,) = asked
+    first, *_ = asked  # of the census; the sums follow
     # The evaluator asks again for the other kind: a new number, or the same number with another list.
     others = first.fields["members"][:-2]
     roles = roles_of(job, tables_of(job))
@@ -312,6 +346,9 @@ def test_a_false_share_of_a_client_that_left_is_found_by_its_public_key() -> Non
     assert "shares of c4's mask do not fit" in roles["e"].failure
 
 
+SEALED = sealed_bytes(a_job(5))
+
+
 def places(*clients: int) -> bytes:
     return b"".join(place.to_bytes(2, "big") for place in clients)
 
@@ -321,11 +358,11 @@ def places(*clients: int) -> bytes:
     [
         ("roster", "c0", {"members": places(2, 3, 4)}),  # enough, but not this client
         ("roster", "c0", {"members": places(1, 2)}),  # this client, but too few
-        ("delivered", "c0", {"members": places(2, 3, 4), "shares": bytes(3 * SEALED_BYTES)}),
-        ("delivered", "c0", {"members": places(1, 2), "shares": bytes(SEALED_BYTES)}),
+        ("delivered", "c0", {"members": places(2, 3, 4), "shares": bytes(3 * SEALED)}),
+        ("delivered", "c0", {"members": places(1, 2), "shares": bytes(SEALED)}),
         ("hello", "e", {"keys": bytes(63)}),
         ("hello", "e", {"commitment": bytes(31)}),
-        ("shares", "e", {"shares": bytes(4 * SEALED_BYTES - 1)}),
+        ("shares", "e", {"shares": bytes(4 * SEALED - 1)}),
         ("masked", "e", {"numbers": b""}),
         ("opened", "e", {"shares": b"\xff" * 5 * SHARE_BYTES}),  # as long as it must be, and no shares
     ],
@@ -355,7 +392,7 @@ def test_a_roster_that_all_agree_on_still_cannot_be_widened_afterwards() -> None
 
     run(roles, {"c4": "hello"}, widen)
     # c4 stands on no roster: who counts on it is refused, although c0 is there and they are many.
-    fields = {"members": places(1, 2, 3, 4, 5), "shares": bytes(4 * SEALED_BYTES)}
+    fields = {"members": places(1, 2, 3, 4, 5), "shares": bytes(4 * SEALED)}
     with pytest.raises(ProtocolError, match="cannot be counted on"):
         roles["c0"].receive(replace(wider[0], fields=fields))
 
@@ -377,13 +414,13 @@ def test_shares_a_second_time_are_refused() -> None:
         return [message]
 
     run(roles, change=repeat)
-    assert len(refusals) == 3
+    assert len(refusals) == 5  # the last two words of each round
 
 
 def test_a_key_that_agrees_on_nothing_ends_the_job() -> None:
     job = a_job(3)
     roles = roles_of(job, tables_of(job))
-    run(roles, change=lambda m: [replace(m, fields={**m.fields, "keys": bytes(64)})] if m.sender == "c2" and m.kind == "hello" else [m])  # fmt: skip
+    run(roles, change=lambda m: [replace(m, fields={**m.fields, "keys": bytes(96)})] if m.sender == "c2" and m.kind == "hello" else [m])  # fmt: skip
     assert all(role.failure for role in roles.values())
 
 

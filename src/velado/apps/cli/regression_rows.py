@@ -75,6 +75,76 @@ def read_rows(file: Path, reading: ReadingFlags, schema: Schema | None) -> Table
     return reading.table(file, schema.with_columns(()), "keep", known=tuple(schema.columns))
 
 
+def category_columns(
+    table: Table, names: Sequence[str], schema: Schema | None
+) -> tuple[dict[str, pl.Series], dict[str, tuple[str, ...]]]:
+    """Those of the columns whose values the schema lists, as text, and their values, the reference first.
+
+    >>> from velado.testing.examples import small_table
+    >>> category_columns(small_table(age=("other", "text", "31 0.1")), ["age"], None)
+    ({}, {})
+    """
+    declared = {} if schema is None else schema.columns
+    listed = {
+        name: tuple(found)
+        for name in names
+        if name in table.frame.columns
+        and name in declared
+        and declared[name].kind == "categorical"
+        and (found := declared[name].values) is not None
+    }
+    columns = {name: table.frame[name].cast(pl.String).str.strip_chars() for name in listed}
+    for name, column in columns.items():
+        if column.null_count() or not column.is_in(list(listed[name])).all():
+            raise SchemaError(
+                say("Column '{name}' has a cell that is none of the values of the schema.", name=name),
+                "It would silently count as the reference category.",
+                "Correct the cell, leave the row out, or list the value in the schema.",
+            )
+    return columns, listed
+
+
+def one_hot(name: str, values: Sequence[str]) -> list[Bounded]:
+    """A feature of 0 and 1 for every value but the first, the reference.
+
+    >>> [feature.name for feature in one_hot("sex", ["f", "m"])]
+    ['sex=m']
+    """
+    from velado.learning.crypto.fixed_point import Bounded
+
+    among = tuple(values)
+    return [
+        Bounded(f"{name}={value}", (Fraction(0), Fraction(1)), column=name, value=value, among=among)
+        for value in among[1:]
+    ]
+
+
+def interactions_in(text: str, features: Sequence[Bounded]) -> list[Bounded]:
+    """The products that --interactions names, with the bounds that follow from those of their factors.
+
+    >>> interactions_in("sex=m:ward=b", [*one_hot("sex", "fm"), *one_hot("ward", "ab")])[0].high
+    Fraction(1, 1)
+    """
+    from velado.learning.crypto.fixed_point import Bounded
+
+    known = {feature.name: feature for feature in features}
+    made = []
+    for part in (part.strip() for part in text.split(",") if part.strip()):
+        factors = tuple(factor.strip() for factor in part.split(":"))
+        if len(factors) < 2 or any(factor not in known for factor in factors):
+            raise ParameterError(
+                "An --interactions cannot be read.",
+                say("It is written A:B with features of the fit: {features}.", features=_listed(list(known))),
+                "Write for example --interactions age:dose.",
+            )
+        low = high = Fraction(1)
+        for factor in factors:
+            ends = [a * b for a in (low, high) for b in known[factor].bounds]
+            low, high = min(ends), max(ends)
+        made.append(Bounded(":".join(factors), (low, high), factors=factors))
+    return made
+
+
 def number_columns(table: Table, names: Sequence[str] | None) -> dict[str, pl.Series]:
     """The named columns of a table, or all; each holds finite numbers only, else an error names it.
 
@@ -107,7 +177,7 @@ def number_columns(table: Table, names: Sequence[str] | None) -> dict[str, pl.Se
         raise SchemaError(
             say("{words}: not a number in every row.", words=_listed(words)),
             "A regression multiplies and adds the columns.",
-            "Encode categories as numbers (0 and 1 for each), or name the numeric columns with --features.",
+            "List the categories as values in a schema (--schema), or name the numeric columns with --features.",
         )
     empty = {name: column.null_count() for name, column in columns.items() if column.null_count()}
     if empty:
@@ -142,6 +212,9 @@ def _stripped(column: pl.Series, schema: Schema) -> pl.Series:
     if column.dtype != pl.String:
         return column.cast(pl.Float64).fill_nan(None) if column.dtype.is_float() else column
     text = column.str.strip_chars()
+    low = text.str.to_lowercase()
+    if low.is_in(["true", "false"]).all() and column.len():
+        return low.replace({"true": "1", "false": "0"})
     text = text.set(text.is_in([*MISSING, *schema.missing_values]), None)
     if schema.decimal == ".":
         return text
@@ -163,17 +236,15 @@ def _not_numbers(column: pl.Series) -> bool:
 
 def bounds_for(
     columns: Mapping[str, pl.Series], given: Sequence[str], schema: Schema | None, from_data: bool
-) -> dict[str, Bounded]:
-    """The public bounds of every column: from --bounds, else from the schema, else, if asked for, from the rows.
+) -> tuple[dict[str, Bounded], list[str]]:
+    """The public bounds of every column: from --bounds, else from the schema, else, if allowed, from the rows; and of which.
 
-    >>> bounds_for({"age": pl.Series([31, 35])}, ["age=0:120"], None, from_data=False)["age"].high
+    >>> bounds_for({"age": pl.Series([31, 35])}, ["age=0:120"], None, from_data=False)[0]["age"].high
     Fraction(120, 1)
     """
     from velado.learning.crypto.fixed_point import Bounded
 
     found: dict[str, tuple[Fraction, Fraction]] = {}
-    if from_data:
-        found.update({name: _around(column) for name, column in columns.items()})
     if schema is not None:
         for name, column in schema.columns.items():
             if column.bounds is not None:
@@ -188,13 +259,15 @@ def bounds_for(
             )
         found[name] = low, high
     absent = [name for name in columns if name not in found]
-    if absent:
+    if from_data:
+        found |= {name: _around(columns[name]) for name in absent}
+    elif absent:
         raise ParameterError(
             say("No bounds were declared for {absent}.", absent=_listed(absent)),
             "Bounds are public and fix how numbers are encoded; real parties cannot read them off rows they do not see.",
             "Write --bounds NAME=LOW:HIGH for each, or a schema with bounds; in a simulation --bounds-from-data reads them off.",
         )
-    return {name: Bounded(name, found[name]) for name in columns}
+    return {name: Bounded(name, found[name]) for name in columns}, absent
 
 
 def _bounds_in(text: str) -> tuple[str, Fraction, Fraction]:
@@ -213,9 +286,13 @@ def _bounds_in(text: str) -> tuple[str, Fraction, Fraction]:
 
 
 def _around(column: pl.Series) -> tuple[Fraction, Fraction]:
+    """The least and largest value, each moved outwards to the next digit of their span."""
     values = column.cast(pl.Float64)
-    low, high = math.floor(values.min()), math.ceil(values.max())  # type: ignore[arg-type]
-    return Fraction(low), Fraction(high if high > low else low + 1)
+    low, high = Fraction(float(values.min())), Fraction(float(values.max()))  # type: ignore[arg-type]
+    if low == high:
+        return low - 1, high + 1
+    step = Fraction(10) ** math.floor(math.log10(high - low))
+    return math.floor(low / step) * step, math.ceil(high / step) * step
 
 
 def shared_out(columns: Mapping[str, pl.Series], clients: int) -> dict[str, dict[str, npt.NDArray[Any]]]:

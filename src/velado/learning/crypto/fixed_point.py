@@ -63,8 +63,18 @@ class Bounded:
             example="bounds = [0, 120]",
         ),
     ]
+    column: Annotated[str, Setting("with `value`: the column of categories it is made from")] = ""
+    value: Annotated[str, Setting("1 where that column has this value, else 0")] = ""
+    among: Annotated[tuple[str, ...], Setting("every value that column may have, the reference too")] = ()
+    factors: Annotated[tuple[str, ...], Setting("an interaction: the features it is the product of")] = ()
 
     def __post_init__(self) -> None:
+        if bool(self.column) != bool(self.value) or (self.value and self.value not in self.among):
+            raise ParameterError(
+                say("Feature '{name}' is a category without its column or its values.", name=self.name),
+                "Rows with a value nobody declared would silently count as the reference.",
+                'Write column = "sex", value = "m" and among = ["f", "m"].',
+            )
         if not self.low < self.high:
             raise ParameterError(
                 say("The bounds of column '{name}' do not rise.", name=self.name),

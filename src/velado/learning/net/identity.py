@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import hmac
 import ipaddress
+import json
 import os
 import stat
 import tomllib
@@ -196,6 +198,21 @@ def fingerprint(der: bytes) -> str:
     return hashlib.sha256(der).hexdigest()
 
 
+JOBS = "jobs.register"
+"""The file in which an identity keeps what it let out (`job_register`)."""
+
+
+def sealed_register(jobs: list[object], key: bytes) -> bytes:
+    """A register's bytes: its jobs, and their keyed digest.
+
+    >>> sealed_register([], bytes(32))[:12]
+    b'{"digest": "'
+    """
+    text = json.dumps(jobs, sort_keys=True).encode()
+    digest = hmac.new(key, b"register" + text, hashlib.sha256).hexdigest()
+    return json.dumps({"digest": digest, "jobs": jobs}, sort_keys=True).encode()
+
+
 def public_file(folder: Path) -> Path:
     """The one file of an identity that is meant for others.
 
@@ -225,7 +242,7 @@ def make_identity(
 
     >>> told = make_identity(Path("made"), Party("clinic", "client"), "four words", log2_n=15)
     >>> len(told.certificate), sorted(path.name for path in Path("made").iterdir())
-    (64, ['certificate.pem', 'clinic.party.toml', 'secrets.sealed', 'tls.key.pem'])
+    (64, ['certificate.pem', 'clinic.party.toml', 'jobs.register', 'secrets.sealed', 'tls.key.pem'])
     """
     if not passphrase:
         raise KeyRefused(
@@ -248,8 +265,10 @@ def make_identity(
     certificate = _self_signed(tls_key, party, days, now or datetime.datetime.now(datetime.UTC))
     der = certificate.public_bytes(serialization.Encoding.DER)
     password = Tape.fresh_seed().hex().encode()
-    secret = _raw_private(signing) + Tape.fresh_seed() + password
+    journal_key = Tape.fresh_seed()
+    secret = _raw_private(signing) + journal_key + password
     write_file(folder / SECRETS, _seal(secret, passphrase, party.name, der, log2_n), private=True)
+    write_file(folder / JOBS, sealed_register([], journal_key), private=True)
     encryption = serialization.BestAvailableEncryption(password)
     pem = tls_key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption)
     write_file(folder / TLS_KEY, pem, private=True)

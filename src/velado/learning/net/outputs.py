@@ -11,9 +11,10 @@ from pathlib import Path
 from velado.data.staging import write_file
 from velado.learning.protocols.role import Outcome
 from velado.learning.protocols.who_learns_what import learned, promise
+from velado.learning.regression.coefficient_table import cautions, coefficient_rows, facts_of
 from velado.learning.regression.fit import Fit
-from velado.learning.regression.job import INTERCEPT, Job
-from velado.text import Language, say, told, written
+from velado.learning.regression.job import Job
+from velado.text import Language, say, told
 
 ROLES = {"client": say("client"), "evaluator": say("evaluator"), "provider": say("provider")}
 """What a party's role is called by its reader."""
@@ -122,19 +123,14 @@ def report(job: Job, name: str, ending: Ending, language: Language) -> str:
 def _coefficients(fit: Fit | None, language: Language) -> list[str]:
     if fit is None:
         return [told(say("This party does not learn the coefficients."), language)]
-    columns = [told(say("coefficient"), language)]
-    if fit.standard_errors is not None:
-        columns.append(told(say("standard error"), language))
-    lines = [f"| | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
-    for place, (column, value) in enumerate(zip(fit.names, fit.coefficients, strict=True)):
-        error = (
-            ""
-            if fit.standard_errors is None
-            else f" {written(fit.standard_errors[place], '.3g', language)} |"
-        )
-        name = told(say("(intercept)"), language) if column == INTERCEPT else column.replace("|", "\\|")
-        lines.append(f"| {name} | {written(value, '.10g', language)} |{error}")
-    return lines
+    head, rows = coefficient_rows(fit, language)
+    first = [told(cell, language).replace("|", "\\|") for cell in head[1:]]
+    lines = [f"| | {' | '.join(first)} |", "|---" * len(head) + "|"]
+    lines += [
+        f"| {' | '.join(told(cell, language).replace('|', chr(92) + '|') for cell in row)} |" for row in rows
+    ]
+    said = [*facts_of(fit), *cautions(fit)]
+    return [*lines, *(line for sentence in said for line in ("", told(sentence, language)))]
 
 
 def _json(document: Mapping[str, object]) -> str:

@@ -40,10 +40,11 @@ from velado.learning.net._journal import (
 from velado.learning.net._mutual_tls import Pins, parse_address
 from velado.learning.net._wire import seal
 from velado.learning.net.identity import PAILLIER, Identity, make_private_folder, read_private
+from velado.learning.net.job_register import column_marks, enter, read_register
 from velado.learning.net.outputs import Ending
+from velado.learning.protocols.parts import EarlierJob, RegressionRole
 from velado.learning.protocols.protocol import Message, RoleName
 from velado.learning.protocols.role import make_role
-from velado.learning.regression.design_matrix import flatten, moments_of
 from velado.learning.regression.job import Job
 from velado.randomness import Tape
 from velado.text import say
@@ -62,7 +63,8 @@ def read_columns(path: Path, job: Job) -> Columns:
     from velado.data.io import read_table
 
     frame = read_table(path).frame
-    wanted = [column.name for column in (*job.features, job.target)]
+    weight = () if job.weight is None else (job.weight,)
+    wanted = dict.fromkeys(column.column or column.name for column in (*job.features, job.target, *weight))
     return {name: frame[name].to_numpy() for name in wanted if name in frame.columns}
 
 
@@ -70,7 +72,7 @@ def _rows_mark(columns: Columns | None, job: Job, identity: Identity) -> bytes:
     """32 bytes that show whether a resumed client has the rows it began with, and tell others nothing of them."""
     if columns is None:
         return bytes(32)
-    text = ",".join(map(str, flatten(moments_of(columns, job))))
+    text = ",".join(f"{name}={mark}" for name, mark in sorted(column_marks(columns, identity).items()))
     return hmac.new(identity.journal_key, text.encode(), hashlib.sha256).digest()
 
 
@@ -169,6 +171,10 @@ class _Running:
         self._resumed = bool(journal.records)
         begin, seed = self._begin()
         self._role = make_role(self.job, name, seed, party.columns, party.private)
+        self._entered = False
+        if isinstance(self._role, RegressionRole) and party.columns is not None:
+            self._role.earlier = read_register(self.identity)
+            self._role.own_columns = column_marks(party.columns, self.identity)
         if not self._resumed:
             journal.append(BEGIN, begin.to_bytes())
         patience = PATIENCE[party.role] * self.job.minutes * 60
@@ -285,12 +291,25 @@ class _Running:
 
     def _send(self, messages: Sequence[Message]) -> None:
         last = self._role.done
+        self._enter()
         for message in messages:
             data = seal(message, self.identity.signing)
             self._cost["messages_sent"] += 1
             self._cost["bytes_sent"] += len(data)
             if (message.receiver, message.number) not in self._acknowledged:
                 self._outbox.put(message.receiver, Letter(message.number, message.kind, data, last))
+
+    def _enter(self) -> None:
+        """What is let out with the next message stands in the identity's register before it leaves."""
+        role = self._role
+        if self._entered or not isinstance(role, RegressionRole) or not role.released:
+            return
+        exact = self.job.noise is None
+        enter(
+            self.identity,
+            EarlierJob(job=self.job.digest(), roster=role.released, columns=role.own_columns, exact=exact),
+        )
+        self._entered = True
 
     def _acknowledge(self, peer: str, number: int) -> None:
         self._journal.append(ACKNOWLEDGED, receipt(peer, number))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from velado.learning.crypto.fixed_point import Columns
 from velado.learning.crypto.obfuscators import FullPower, ObfuscatorPool
 from velado.learning.crypto.paillier import (
     Ciphertext,
@@ -34,8 +35,12 @@ from velado.learning.protocols.parts import (
 )
 from velado.learning.protocols.protocol import Limits, Message, RegressionProtocol, Seen, Step
 from velado.learning.protocols.role import Take, refused
-from velado.learning.regression.design_matrix import flat_bounds, flatten, unflatten
+from velado.learning.regression.census import census_of, refuse_small_cells
+from velado.learning.regression.design_matrix import flat_bounds, unflatten
+from velado.learning.regression.fit import Solved
 from velado.learning.regression.job import Job
+from velado.learning.regression.private_sums import solve_noisy
+from velado.learning.regression.rounds import check_pooled_rows, round_bounds, solve_pooled
 from velado.randomness import Tape
 from velado.text import say
 
@@ -47,7 +52,17 @@ def packing_for(job: Job, key: PublicKey) -> Packing:
     >>> packing_for(small_job(DELEGATED), PublicKey((1 << 2048) - 1)).plaintexts
     1
     """
-    return Packing.for_key(key, flat_bounds(job), len(job.of("client")))
+    return Packing.for_key(key, delegated_bounds(job), len(job.of("client")))
+
+
+def delegated_bounds(job: Job) -> list[int]:
+    """The most each number of a client is in size: its sums and, where they are exact, its census.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> len(delegated_bounds(small_job(DELEGATED)))
+    15
+    """
+    return round_bounds(job, 0) if job.noise is not None else [*flat_bounds(job), *round_bounds(job, 0)]
 
 
 class _DelegatedClient(Encryptor):
@@ -55,8 +70,12 @@ class _DelegatedClient(Encryptor):
 
     sends = "sums"
 
+    def __init__(self, job: Job, name: str, tape: Tape, columns: Columns) -> None:
+        super().__init__(job, name, tape, columns)
+        self._census = census_of(columns, job) if job.noise is None else []
+
     def _plaintexts(self, key: PublicKey) -> Sequence[int]:
-        return packing_for(self.job, key).pack(flatten(self._moments))
+        return packing_for(self.job, key).pack([*self._figures, *self._census])
 
 
 class _DelegatedEvaluator(Collector):
@@ -102,12 +121,20 @@ class _DelegatedProvider(KeyHolder):
         if len(data) != ciphertexts_size(key, packing.plaintexts):
             raise refused(say("holds another number of ciphertexts than the job needs"))
         ciphertexts = ciphertexts_from_bytes(key, data, packing.plaintexts)
-        moments = unflatten(packing.unpack(decrypt_many(self._private, ciphertexts)), self.job)
-        told = self._solve_pooled(moments, len(self.job.of("client")))
+        told = self._hold(self._solved(packing.unpack(decrypt_many(self._private, ciphertexts))))
         return [self._message(name, "result", result=told) for name in self._others()]
 
+    def _solved(self, values: Sequence[int]) -> Solved:
+        job, clients = self.job, len(self.job.of("client"))
+        if job.noise is not None:
+            return solve_noisy(values, job, clients)
+        size = len(flat_bounds(job))
+        check_pooled_rows(values[size], job, clients)
+        refuse_small_cells(values[size:], job)
+        return solve_pooled(unflatten(values[:size], job), job, clients)
 
-_SUMS: Limits = {"ciphertexts": lambda job: most_bytes(job, len(flat_bounds(job)))}
+
+_SUMS: Limits = {"ciphertexts": lambda job: most_bytes(job, len(delegated_bounds(job)))}
 _STEPS = (
     *KEY_STEPS,
     Step("start", "client", "sums", "evaluator", "end", _SUMS),

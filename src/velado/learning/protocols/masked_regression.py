@@ -44,12 +44,12 @@ from velado.learning.protocols.parts import (
     KeyHolder,
     key_facts,
     most_bytes,
-    result_bytes,
 )
 from velado.learning.protocols.protocol import Limits, Message, RegressionProtocol, Seen, Step
 from velado.learning.protocols.role import Take, refused
-from velado.learning.regression.design_matrix import flatten, symmetric
+from velado.learning.regression.design_matrix import symmetric
 from velado.learning.regression.fit import (
+    Solved,
     bounds_of,
     reconstruct,
     refuse_overflow,
@@ -79,7 +79,7 @@ class _MaskedClient(Encryptor):
     sends = "entries"
 
     def _plaintexts(self, key: PublicKey) -> Sequence[int]:
-        return flatten(self._moments)[: entries(self.job)]
+        return self._figures[: entries(self.job)]
 
 
 class _MaskedEvaluator(Collector):
@@ -137,8 +137,7 @@ class _MaskedEvaluator(Collector):
                 )
             encoded.append(found)
         beta = self.exact = scaling_of(self.job).to_real(encoded)
-        told = result_bytes(beta, None, None)
-        self._hold(beta, None, None)
+        told = self._hold(Solved(coefficients=tuple(map(float, beta))))
         out = [self._message(party.name, "result", result=told) for party in self.job.of("client")]
         return [*out, self._message(self._one("provider"), "finished")]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
+from dataclasses import dataclass
 from typing import ClassVar
 
 from velado.errors import InputError, KeyRefused, VeladoError
@@ -29,10 +29,11 @@ from velado.learning.crypto.paillier_keys import PrivateKey, PublicKey, keygen
 from velado.learning.protocols.protocol import Facts, Message, Seen, Step
 from velado.learning.protocols.role import Outcome, Role, Take, refused
 from velado.learning.protocols.who_learns_what import learned, promise
-from velado.learning.regression.design_matrix import moments_of
-from velado.learning.regression.fit import Fit, Moments, covariance_diagonal, solve
+from velado.learning.regression.census import refuse_small_own_cells
+from velado.learning.regression.design_matrix import flatten, moments_of
+from velado.learning.regression.fit import Fit, Solved
 from velado.learning.regression.job import Job
-from velado.learning.regression.regression_noise import noisy
+from velado.learning.regression.private_sums import noisy_sums
 from velado.randomness import Tape
 from velado.text import say
 
@@ -109,76 +110,104 @@ def key_in(message: Message, job: Job) -> PublicKey:
     return key
 
 
-def result_bytes(coefficients: Sequence[Fraction], errors: Sequence[float] | None, rows: int | None) -> bytes:
+def result_bytes(solved: Solved) -> bytes:
     """The result as it is told to who may know it: coefficients rounded once to floats, exactly written.
 
-    >>> result_bytes([Fraction(1, 2)], None, 40)
-    b'{"coefficients":["0x1.0000000000000p-1"],"standard_errors":null,"rows":40}'
+    >>> result_bytes(Solved(coefficients=(0.5,), rows=40))[:45]
+    b'{"coefficients":["0x1.0000000000000p-1"],"sta'
     """
+
+    def written(values: Sequence[float] | None) -> list[str] | None:
+        return None if values is None else [float(value).hex() for value in values]
+
     return json.dumps(
         {
-            "coefficients": [float(value).hex() for value in coefficients],
-            "standard_errors": None if errors is None else [float(value).hex() for value in errors],
-            "rows": rows,
+            "coefficients": written(solved.coefficients),
+            "standard_errors": written(solved.errors),
+            "rows": solved.rows,
+            "inflation": written(solved.inflation),
+            "facts": {name: float(value).hex() for name, value in solved.facts.items()},
         },
         separators=(",", ":"),
     ).encode()
 
 
-def result_in(data: bytes, job: Job) -> tuple[tuple[float, ...], tuple[float, ...] | None, int | None]:
-    """The coefficients, standard errors and rows of a result message, or ProtocolError.
+_FACTS = ("r_squared", "condition", "deviance", "rounds", "ridge", "noise")
+
+
+def result_in(data: bytes, job: Job) -> Solved:
+    """What a result message says, or ProtocolError.
 
     >>> from velado.learning.regression.simulate import small_job
-    >>> result_in(result_bytes([Fraction(1), Fraction(1, 2)], None, 40), small_job())
-    ((1.0, 0.5), None, 40)
+    >>> result_in(result_bytes(Solved(coefficients=(1.0, 0.5), rows=40)), small_job()).coefficients
+    (1.0, 0.5)
     """
+
+    def read(name: str) -> tuple[float, ...] | None:
+        return None if document[name] is None else tuple(map(float.fromhex, document[name]))
+
     try:
         document = json.loads(data)
-        coefficients = tuple(float.fromhex(text) for text in document["coefficients"])
-        errors = document["standard_errors"]
-        deviations = None if errors is None else tuple(float.fromhex(text) for text in errors)
+        coefficients, errors, inflation = map(read, ("coefficients", "standard_errors", "inflation"))
+        facts = {name: float.fromhex(text) for name, text in document["facts"].items()}
         rows = document["rows"]
-        good = len(coefficients) == job.width and all(map(math.isfinite, coefficients))
-        if deviations is not None:
-            good = good and job.moments and len(deviations) == job.width
-            good = good and all(math.isfinite(value) and value >= 0 for value in deviations)
+        good = coefficients is not None and len(document) == 5 and set(facts) <= set(_FACTS)
+        for values in (coefficients, errors, inflation):
+            good = good and (values is None or (len(values) == job.width and all(map(math.isfinite, values))))
+        good = good and all(map(math.isfinite, facts.values()))
+        good = good and (errors is None or (tells_errors(job) and min(errors) >= 0))
         # JSON's true is an int to Python.
         good = good and (rows is None or (type(rows) is int and 0 <= rows <= job.most_rows))
-    except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
         good = False
-    if not good:
+    if not good or coefficients is None:
         raise refused(say("holds no result of this job"))
-    return coefficients, deviations, rows
+    return Solved(coefficients=coefficients, errors=errors, rows=rows, inflation=inflation, facts=facts)
 
 
-def standard_errors(moments: Moments, job: Job) -> tuple[float, ...] | None:
-    """The square roots of the exact variances, where the textbook formula holds.
+def tells_errors(job: Job) -> bool:
+    """Whether the job's result has standard errors: as asked, and always with noise or in rounds, where they cost nothing.
 
     >>> from velado.learning.regression.simulate import small_job
-    >>> job = small_job(bits=4, moments=True)
-    >>> standard_errors(Moments(((2560, 0), (0, 1024)), (0, 512), 656, 10), job)
-    (0.06987712429686843, 0.2209708691207961)
+    >>> tells_errors(small_job()), tells_errors(small_job(moments=True))
+    (False, True)
     """
-    squares = covariance_diagonal(moments, job)
-    return None if squares is None else tuple(math.sqrt(max(0.0, float(value))) for value in squares)
+    return job.moments or job.noise is not None or (job.iterated and job.ridge == 0)
 
 
-def fit_of(job: Job, coefficients: Sequence[float], errors: Sequence[float] | None, rows: int | None) -> Fit:
+def fit_of(job: Job, solved: Solved, summed: Sequence[str] = ()) -> Fit:
     """The outcome a party holds: result, promise, cost, how.
 
     >>> from velado.learning.regression.simulate import small_job
-    >>> fit_of(small_job(), (1.0, 0.5), None, 40).predict({"x": [2.0]}).tolist()
+    >>> fit_of(small_job(), Solved(coefficients=(1.0, 0.5), rows=40)).predict({"x": [2.0]}).tolist()
     [2.0]
     """
     return Fit(
         target=job.target.name,
         names=job.unknowns,
-        coefficients=tuple(coefficients),
+        coefficients=solved.coefficients,
         promise=promise(job),
         learned=learned(job),
-        standard_errors=None if errors is None else tuple(errors),
-        how={"job": job.to_dict(), "digest": job.digest(), "rows": rows},
+        standard_errors=solved.errors,
+        how={"job": job.to_dict(), "digest": job.digest(), "rows": solved.rows},
+        family=job.family,
+        inflation=solved.inflation,
+        facts=solved.facts,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EarlierJob:
+    """A job in which this client's sums were let out: whose were added up, and a keyed digest of each of its columns.
+
+    >>> EarlierJob(job="0a", roster=("c0", "c1"), columns={"age": "77"}).exact
+    True
+    """
+
+    job: str
+    roster: tuple[str, ...]
+    columns: Mapping[str, str]
+    exact: bool = True
 
 
 class RegressionRole(Role):
@@ -186,36 +215,40 @@ class RegressionRole(Role):
 
     >>> from velado.learning.regression.simulate import small_job
     >>> role = RegressionRole(small_job(), "c0", Tape(bytes(32)))
-    >>> role._hold([1, Fraction(1, 2)], None, 40)
+    >>> _ = role._hold(Solved(coefficients=(1.0, 0.5), rows=40))
     >>> role.outcome.fit.coefficients
     (1.0, 0.5)
     """
 
-    def _hold(
-        self,
-        coefficients: Sequence[float | Fraction],
-        errors: Sequence[float] | None,
-        rows: int | None,
-        summed: Sequence[str] = (),
-    ) -> None:
-        """The fit is this role's outcome; *summed* are the clients whose rows it counts, where some may have left."""
-        fit = fit_of(self.job, [float(value) for value in coefficients], errors, rows)
-        self._outcome = Outcome(fit=fit, summed=tuple(summed))
+    earlier: Sequence[EarlierJob] = ()
+    own_columns: Mapping[str, str] = {}
+    released: tuple[str, ...] = ()
+    """Whose sums are added up with this client's own, once it lets them out."""
 
-    def _solve_pooled(self, moments: Moments, clients: int, summed: Sequence[str] = ()) -> bytes:
-        """The result of pooled moments, with the job's noise and standard errors, which this role then holds."""
+    def _agree(self, roster: Sequence[str]) -> None:
+        """This client's sums may be added up with those of *roster*, or InputError: an earlier job gives it away."""
         job = self.job
-        if not clients * job.minimum_rows <= moments.rows <= job.most_rows:
-            raise InputError(
-                "The pooled rows are fewer or more than the job allows.",
-                "The sums of few rows tell much about each of them.",
-                "Agree on other limits at all parties.",
-            )
-        moments = noisy(moments, job, self._tape.fork("noise"))
-        beta = solve(moments, job)
-        errors = standard_errors(moments, job) if job.moments else None
-        self._hold(beta, errors, moments.rows, summed)
-        return result_bytes(beta, errors, moments.rows)
+        for one in self.earlier:
+            if one.job == self._id and set(one.roster) == set(roster):
+                break
+            shared = any(self.own_columns.get(name) == mark for name, mark in one.columns.items())
+            apart = len(set(one.roster) ^ set(roster))
+            if job.noise is None and one.exact and shared and 0 < apart < job.minimum_clients:
+                raise InputError(
+                    say(
+                        "{name} refuses: an earlier job over the same rows had {apart} client more or fewer.",
+                        name=self.name,
+                        apart=apart,
+                    ),
+                    "The difference of the two results is the sums of so few.",
+                    "Agree on noise (epsilon), on the same clients, or on other rows.",
+                )
+        self.released = tuple(roster)
+
+    def _hold(self, solved: Solved, summed: Sequence[str] = ()) -> bytes:
+        """The fit is this role's outcome; *summed* are the clients whose rows it counts, where some may have left."""
+        self._outcome = Outcome(fit=fit_of(self.job, solved, summed), summed=tuple(summed))
+        return result_bytes(solved)
 
     def _take_finished(self, message: Message) -> Sequence[Message]:
         """The others have the result, and this role is not to know it."""
@@ -223,7 +256,7 @@ class RegressionRole(Role):
         return ()
 
     def _take_result(self, message: Message) -> Sequence[Message]:
-        self._hold(*result_in(message.fields["result"], self.job))
+        self._hold(result_in(message.fields["result"], self.job))
         return ()
 
 
@@ -260,7 +293,13 @@ class Encryptor(RegressionRole):
 
     def __init__(self, job: Job, name: str, tape: Tape, columns: Columns) -> None:
         super().__init__(job, name, tape)
-        self._moments = moments_of(columns, job)
+        self._figures = (
+            flatten(moments_of(columns, job))
+            if job.noise is None
+            else noisy_sums(columns, job, tape.fork("noise"))
+        )
+        if job.protocol.pooled is None and job.protocol.facts.hides:
+            refuse_small_own_cells(columns, job)
 
     def takes(self) -> Mapping[str, Take]:
         """The key, then the result."""
@@ -272,6 +311,7 @@ class Encryptor(RegressionRole):
 
     def _take_key(self, message: Message) -> Sequence[Message]:
         key = key_in(message, self.job)
+        self._agree([party.name for party in self.job.of("client")])
         plaintexts = self._plaintexts(key)
         pool = ObfuscatorPool(FullPower(key, self._tape.fork("obfuscators")))
         data = ciphertexts_to_bytes(key, encrypt_many(key, plaintexts, pool))

@@ -102,6 +102,7 @@ class RegressionProtocol:
 
     *pooled* names the role that sees the pooled sums in the clear: only there can standard errors be worked out and noise be
     added. *scaled*: columns are scaled and centred by their bounds. *stored_key*: a provider may bring a key it made before.
+    *rounds*: sums may be asked for at several points, as Newton's method does.
     *refuse* raises where a job keeps the common limits and still cannot be run.
 
     >>> from velado.learning.protocols.secure_sum import SECURE_SUM
@@ -120,4 +121,5 @@ class RegressionProtocol:
     least_clients: int = 3
     scaled: bool = True
     stored_key: bool = True
+    rounds: bool = False
     refuse: Callable[..., None] = _accepted

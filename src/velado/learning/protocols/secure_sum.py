@@ -7,15 +7,20 @@ subtracts: summed over all clients the latter cancel. What is needed to take mas
     client --hello--> clients, evaluator      evaluator --roster--> clients
     client --shares--> evaluator              evaluator --delivered--> clients
     client --masked--> evaluator              evaluator --unmask--> clients
-    client --opened--> evaluator              evaluator --result--> clients
+    client --opened--> evaluator              evaluator --next--> clients, or
+                                              evaluator --result--> clients
 
 Clients send their keys to each other directly, so the evaluator cannot put its own in between; shares go through its
 hands sealed. A client answers *unmask* once, with one kind of share for each other client, and never gives both. Since
 threshold = max(minimum_clients, more than half of all clients), an evaluator that tells clients different stories cannot
 gather both kinds of anyone either, unless clients help it. The evaluator learns the pooled moments, and solves exactly.
 
+Several rounds: every round has masks of its own, so all of their secrets are shared at the beginning; `next` asks for the sums of the
+next one, at a point, and masked, unmask and opened follow again. Exact figures begin with a census (`regression.census`). From
+the census on, exact sums are over the same clients in every round, or the job ends: the difference would be one client's.
+
 Dropouts: `SumEvaluator.without(names)`, said by whoever watches the clock, goes on without those it still waits for, at every
-stage; a client whose sums arrived counts in the result even if it leaves after that. Fewer than the threshold: the job ends.
+stage; a client whose last sums arrived counts in the result even if it leaves after that. Fewer than the threshold: the job ends.
 """
 
 from __future__ import annotations
@@ -23,23 +28,31 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 
-from velado.errors import InputError
+from velado.errors import InputError, ProtocolError
 from velado.learning.crypto import _sharing as pairwise
 from velado.learning.crypto._sharing import SHARE_BYTES, join, split, well_formed
 from velado.learning.crypto.fixed_point import Columns
 from velado.learning.protocols.parts import CLIENT_SEEN, RESULT, RegressionRole
 from velado.learning.protocols.protocol import Facts, Limits, Message, RegressionProtocol, Seen, Step
 from velado.learning.protocols.role import Take, refused
-from velado.learning.regression.design_matrix import flat_bounds, flatten, moments_of, unflatten
-from velado.learning.regression.fit import Moments
 from velado.learning.regression.job import Job
+from velado.learning.regression.rounds import ClientRounds, PooledRounds, most_rounds, round_bounds
 from velado.randomness import Tape
 from velado.text import say
 
 # A client's part in the secure sum, and the rules it shares with the evaluator (`secure_sum` says what happens when).
 
 KEY_BYTES = 32
-SEALED_BYTES = 2 * SHARE_BYTES + pairwise.SEAL_BYTES
+
+
+def sealed_bytes(job: Job) -> int:
+    """The bytes of one sealed letter: for every round a share of the own mask's seed and one of the pairwise masks' key.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> sealed_bytes(small_job())
+    148
+    """
+    return 2 * SHARE_BYTES * most_rounds(job) + pairwise.SEAL_BYTES
 
 
 def threshold_of(job: Job) -> int:
@@ -52,14 +65,14 @@ def threshold_of(job: Job) -> int:
     return max(job.minimum_clients, len(job.of("client")) // 2 + 1)
 
 
-def number_bytes(job: Job) -> int:
-    """The bytes of one masked number: room for every client's largest sum, and its sign.
+def number_bytes(job: Job, number: int) -> int:
+    """The bytes of one masked number in a round: room for every client's largest sum, and its sign.
 
     >>> from velado.learning.regression.simulate import small_job
-    >>> number_bytes(small_job(bits=4))  # of 3 clients' sums, up to 10^6 x 256^2 each
+    >>> number_bytes(small_job(bits=4), 1)  # of 3 clients' sums, up to 10^6 x 256^2 each
     5
     """
-    return ((len(job.of("client")) * max(flat_bounds(job))).bit_length() + 1 + 7) // 8
+    return ((len(job.of("client")) * max(round_bounds(job, number))).bit_length() + 1 + 7) // 8
 
 
 def places_of(job: Job) -> dict[str, int]:
@@ -110,7 +123,7 @@ def sign_of(job: Job, one: str, other: str) -> int:
 
 
 def _mask_key(secret: bytes, public: bytes, job: str, one: str, other: str) -> bytes:
-    """The key of the mask two clients share; the same from either side."""
+    """The key of the mask two clients share in a round, whose keys these are; the same from either side."""
     key = pairwise.agreed(secret, public, job, "mask", *sorted((one, other)))
     if key is None:
         raise InputError(
@@ -132,35 +145,40 @@ class SumClient(RegressionRole):
 
     def __init__(self, job: Job, name: str, tape: Tape, columns: Columns) -> None:
         super().__init__(job, name, tape)
-        self._values = flatten(moments_of(columns, job))
+        self._rows = ClientRounds(columns, job, tape.fork("noise"))
         self._letter_secret = tape.fork("letters").bytes(32)
-        self._mask_secret = tape.fork("masks").bytes(32)
-        self._self_seed = tape.fork("self").bytes(32)
-        self._hello: dict[str, tuple[bytes, bytes]] = {}
+        rounds = range(most_rounds(job))
+        self._mask_secrets = [tape.fork(f"masks {number}").bytes(32) for number in rounds]
+        self._self_seeds = [tape.fork(f"self {number}").bytes(32) for number in rounds]
+        self._hello: dict[str, tuple[bytes, ...]] = {}
         self._roster: tuple[str, ...] = ()
-        self._held: dict[str, tuple[bytes, bytes]] = {}
+        self._held: dict[str, list[bytes]] = {}
+        self._number = 0
+        self._members: tuple[str, ...] = ()
+        self._counted: tuple[str, ...] = ()
 
     def takes(self) -> Mapping[str, Take]:
-        """The others' keys, then the evaluator's four words."""
+        """The others' keys, then the evaluator's words, the last ones as often as there are rounds."""
         return {
             "hello": self._take_hello,
             "roster": self._take_roster,
             "delivered": self._take_delivered,
             "unmask": self._take_unmask,
+            "next": self._take_next,
             "result": self._take_result,
         }
 
     def start(self) -> Sequence[Message]:
-        """The public keys and the own mask's commitment, to everyone."""
-        keys = pairwise.public_of(self._letter_secret) + pairwise.public_of(self._mask_secret)
-        fits = pairwise.commitment(self._self_seed, self._id)
+        """The public keys and the own masks' commitments, to everyone."""
+        keys = b"".join(map(pairwise.public_of, (self._letter_secret, *self._mask_secrets)))
+        fits = b"".join(pairwise.commitment(seed, self._id) for seed in self._self_seeds)
         return [self._message(name, "hello", keys=keys, commitment=fits) for name in self._others()]
 
     def _take_hello(self, message: Message) -> Sequence[Message]:
         keys = message.fields["keys"]
-        if len(keys) != 2 * KEY_BYTES:
+        if len(keys) != KEY_BYTES * (1 + most_rounds(self.job)):
             raise refused(say("brings no keys"))
-        self._hello[message.sender] = keys[:KEY_BYTES], keys[KEY_BYTES:]
+        self._hello[message.sender] = _cut(keys, KEY_BYTES)
         return self._share()
 
     def _take_roster(self, message: Message) -> Sequence[Message]:
@@ -186,46 +204,75 @@ class SumClient(RegressionRole):
             return ()
         places, least = places_of(self.job), threshold_of(self.job)
         holders = [places[name] for name in self._roster]
-        own = split(self._self_seed, least, holders, self._tape.fork("self shares"))
-        pair = split(self._mask_secret, least, holders, self._tape.fork("mask shares"))
-        self._held = {self.name: (own[places[self.name]], pair[places[self.name]])}
+        letters = dict.fromkeys(holders, b"")
+        for number, secrets in enumerate(zip(self._self_seeds, self._mask_secrets, strict=True)):
+            for secret, use in zip(secrets, ("self", "mask"), strict=True):
+                shares = split(secret, least, holders, self._tape.fork(f"{use} shares {number}"))
+                letters = {holder: letter + shares[holder] for holder, letter in letters.items()}
+        self._held = {self.name: list(_cut(letters[places[self.name]], SHARE_BYTES))}
         sealed = b""
         for name in self._but_own(self._roster):
-            letter = own[places[name]] + pair[places[name]]
-            sealed += pairwise.seal(self._letter_key(name, self.name, name), letter, self._id.encode())
+            key = self._letter_key(name, self.name, name)
+            sealed += pairwise.seal(key, letters[places[name]], self._id.encode())
         return [self._message(self._one("evaluator"), "shares", shares=sealed)]
 
     def _take_delivered(self, message: Message) -> Sequence[Message]:
         members = self._members_in(message, self._roster, say("counts on clients that cannot be counted on"))
         others, data = self._but_own(members), message.fields["shares"]
-        if len(data) != SEALED_BYTES * len(others):
+        each = sealed_bytes(self.job)
+        if len(data) != each * len(others):
             raise refused(say("holds another number of shares than it names clients"))
         held = dict(self._held)
-        for at, name in enumerate(others):
-            sealed = data[at * SEALED_BYTES : (at + 1) * SEALED_BYTES]
+        for name, sealed in zip(others, _cut(data, each), strict=True):
             letter = pairwise.unseal(self._letter_key(name, name, self.name), sealed, self._id.encode())
-            if letter is None or not (
-                well_formed(letter[:SHARE_BYTES]) and well_formed(letter[SHARE_BYTES:])
-            ):
+            shares = () if letter is None else _cut(letter, SHARE_BYTES)
+            if not shares or not all(map(well_formed, shares)):
                 raise refused(say("holds a share that its client did not seal"))
-            held[name] = letter[:SHARE_BYTES], letter[SHARE_BYTES:]
-        self._held = held
-        size, count = number_bytes(self.job), len(self._values)
-        masks = [(1, pairwise.mask(pairwise.derived(self._self_seed, self._id, "self"), count, size))]
-        for name in others:
-            key = _mask_key(self._mask_secret, self._hello[name][1], self._id, self.name, name)
+            held[name] = list(shares)
+        self._held, self._members = held, members
+        return self._masked(b"")
+
+    def _masked(self, point: bytes) -> Sequence[Message]:
+        """The figures of this round under its masks."""
+        figures = self._rows.figures(self._number, point)
+        if figures is None:
+            raise refused(say("asks for sums at no point of this job"))
+        size, count = number_bytes(self.job, self._number), len(figures)
+        seed = pairwise.derived(self._self_seeds[self._number], self._id, "self")
+        masks = [(1, pairwise.mask(seed, count, size))]
+        for name in self._but_own(self._members):
+            public = self._hello[name][1 + self._number]
+            key = _mask_key(self._mask_secrets[self._number], public, self._id, self.name, name)
             masks.append((sign_of(self.job, self.name, name), pairwise.mask(key, count, size)))
-        numbers = pairwise.masked(self._values, masks, size)
+        numbers = pairwise.masked(figures, masks, size)
         data = b"".join(number.to_bytes(size, "little") for number in numbers)
         return [self._message(self._one("evaluator"), "masked", numbers=data)]
 
+    def _take_next(self, message: Message) -> Sequence[Message]:
+        if self._number + 1 >= most_rounds(self.job):
+            raise refused(say("asks for more rounds than the job has"))
+        before = self._number, self._members
+        self._number, self._members = self._number + 1, self._counted
+        try:
+            return self._masked(message.fields["point"])
+        except ProtocolError:
+            self._number, self._members = before
+            raise
+
     def _take_unmask(self, message: Message) -> Sequence[Message]:
         why = say("asks to take masks away for too few clients, or for others")
-        arrived = self._members_in(message, self._held, why)
+        arrived = self._members_in(message, self._members, why)
+        if self._counted and arrived != self._counted:
+            raise refused(say("asks for sums over other clients than were counted"))
+        missing = len(self.job.of("client")) - len(arrived)
+        if self.job.noise is not None and missing > self.job.tolerated:
+            raise refused(say("asks for sums with less noise than the job says"))
+        self._agree(arrived)
+        self._counted = arrived
         # One kind for each: of who arrived the own mask's, of who did not the pairwise masks'.
         shares = b"".join(
-            self._held[name][0 if name in arrived else 1]
-            for name in sorted(self._held, key=places_of(self.job).__getitem__)
+            self._held[name][2 * self._number + (0 if name in arrived else 1)]
+            for name in sorted(self._members, key=places_of(self.job).__getitem__)
         )
         return [self._message(self._one("evaluator"), "opened", shares=shares)]
 
@@ -261,10 +308,13 @@ class SumEvaluator(RegressionRole):
         self._members = tuple(party.name for party in job.of("client"))
         self._gone: set[str] = set()
         self._got: tuple[dict[str, bytes], ...] = ({}, {}, {}, {})
-        self._commitments: dict[str, bytes] = {}
+        self._keys: dict[str, tuple[bytes, ...]] = {}
+        self._commitments: dict[str, tuple[bytes, ...]] = {}
         self._roster: tuple[str, ...] = ()
         self._sharers: tuple[str, ...] = ()
         self._summed: tuple[str, ...] = ()
+        self._number = 0
+        self._pooled = PooledRounds(job)
 
     def takes(self) -> Mapping[str, Take]:
         """The four words of every client, in their order."""
@@ -307,10 +357,12 @@ class SumEvaluator(RegressionRole):
         keys, fits = message.fields["keys"], message.fields["commitment"]
         if message.sender in self._gone:
             return ()
-        if len(keys) != 2 * KEY_BYTES or len(fits) != 32:
+        rounds = most_rounds(self.job)
+        if len(keys) != KEY_BYTES * (1 + rounds) or len(fits) != 32 * rounds:
             raise refused(say("brings no keys"))
-        self._commitments[message.sender] = fits
-        self._got[HELLO][message.sender] = keys[KEY_BYTES:]
+        self._commitments[message.sender] = _cut(fits, 32)
+        self._keys[message.sender] = _cut(keys, KEY_BYTES)[1:]
+        self._got[HELLO][message.sender] = keys
         return self._go_on()
 
     def _taker(self, stage: int, field: str) -> Take:
@@ -319,7 +371,7 @@ class SumEvaluator(RegressionRole):
             if message.sender in self._gone:
                 return ()  # It came too late: the others have gone on, and nothing is done with it.
             if len(data) != self._due_bytes(stage) or (
-                stage == OPENED and not all(map(well_formed, _cut(data)))
+                stage == OPENED and not all(map(well_formed, _cut(data, SHARE_BYTES)))
             ):
                 raise refused(say("does not hold what its stage needs"))
             self._got[stage][message.sender] = data
@@ -328,8 +380,9 @@ class SumEvaluator(RegressionRole):
         return take
 
     def _due_bytes(self, stage: int) -> int:
-        vector = number_bytes(self.job) * len(flat_bounds(self.job))
-        return (0, SEALED_BYTES * (len(self._roster) - 1), vector, SHARE_BYTES * len(self._sharers))[stage]
+        vector = number_bytes(self.job, self._number) * len(round_bounds(self.job, self._number))
+        shares = sealed_bytes(self.job) * (len(self._roster) - 1)
+        return (0, shares, vector, SHARE_BYTES * len(self._sharers))[stage]
 
     def _go_on(self) -> Sequence[Message]:
         """The next word to everyone, once nobody is awaited any more."""
@@ -347,40 +400,66 @@ class SumEvaluator(RegressionRole):
                 for name in members
             ]
         if self._stage == OPENED:
+            if self._number and members != self._summed:
+                return self._left_after_count()
             self._summed = members
             return [self._message(name, "unmask", members=names) for name in members]
         self._stage = OPENED
-        return self._finish()
+        point = self._pooled.take(self._number, self._unmasked(), len(self._summed))
+        if point is None:
+            return self._finish()
+        if members != self._summed:
+            return self._left_after_count()
+        self._number += 1
+        self._stage, self._sharers = MASKED, members
+        self._got[MASKED].clear()
+        self._got[OPENED].clear()
+        return [self._message(name, "next", point=point) for name in members]
+
+    def _left_after_count(self) -> Sequence[Message]:
+        gone = ", ".join(sorted(set(self._summed) - set(self._members)))
+        return self.abort(
+            f"{gone} left after all were counted; exact sums without it would tell its own by difference. "
+            "Start a new job, all together or with noise."
+        )
 
     def _letters_to(self, receiver: str) -> bytes:
         letters = b""
         for sender in self._sharers:
             if sender != receiver:
-                at = [name for name in self._roster if name != sender].index(receiver) * SEALED_BYTES
-                letters += self._got[SHARES][sender][at : at + SEALED_BYTES]
+                place = [name for name in self._roster if name != sender].index(receiver)
+                letters += _cut(self._got[SHARES][sender], sealed_bytes(self.job))[place]
         return letters
 
     def _finish(self) -> Sequence[Message]:
-        told = self._solve_pooled(self._unmasked(), len(self._summed), self._summed)
+        assert self._pooled.solved is not None  # no point is left to ask about
+        told = self._hold(self._pooled.solved, self._summed)
         return [self._message(name, "result", result=told) for name in self._members]
 
-    def _unmasked(self) -> Moments:
-        """The pooled moments of all whose sums arrived: their own masks and the masks of who left are taken away."""
-        job, size, bounds = self.job, number_bytes(self.job), flat_bounds(self.job)
+    def _unmasked(self) -> list[int]:
+        """The pooled figures of all whose own arrived: their own masks and the masks of who left are taken away."""
+        job, size, bounds = (
+            self.job,
+            number_bytes(self.job, self._number),
+            round_bounds(self.job, self._number),
+        )
         masks: list[tuple[int, Sequence[int]]] = []
         for place, name in enumerate(self._sharers):
             secret = self._joined(place)
             if name in self._summed:
-                if secret is None or pairwise.commitment(secret, self._id) != self._commitments[name]:
+                if (
+                    secret is None
+                    or pairwise.commitment(secret, self._id) != self._commitments[name][self._number]
+                ):
                     raise _false_shares(name)
                 masks.append(
                     (-1, pairwise.mask(pairwise.derived(secret, self._id, "self"), len(bounds), size))
                 )
                 continue
-            if secret is None or pairwise.public_of(secret) != self._got[HELLO][name]:
+            if secret is None or pairwise.public_of(secret) != self._keys[name][self._number]:
                 raise _false_shares(name)
             for other in self._summed:
-                key = _mask_key(secret, self._got[HELLO][other], self._id, name, other)
+                key = _mask_key(secret, self._keys[other][self._number], self._id, name, other)
                 masks.append((-sign_of(job, other, name), pairwise.mask(key, len(bounds), size)))
         vectors = [(1, _numbers(self._got[MASKED][name], size)) for name in self._summed]
         total = pairwise.masked([0] * len(bounds), [*vectors, *masks], size)
@@ -392,16 +471,16 @@ class SumEvaluator(RegressionRole):
                 "A client broke its bounds or its masks, and the result would mean nothing.",
                 "Check every client's rows and run the job again.",
             )
-        return unflatten(values, job)
+        return values
 
     def _joined(self, place: int) -> bytes | None:
         places = places_of(self.job)
         opened = [name for name in self._members if name in self._got[OPENED]][: threshold_of(self.job)]
-        return join({places[name]: _cut(self._got[OPENED][name])[place] for name in opened})
+        return join({places[name]: _cut(self._got[OPENED][name], SHARE_BYTES)[place] for name in opened})
 
 
-def _cut(data: bytes) -> list[bytes]:
-    return [data[at : at + SHARE_BYTES] for at in range(0, len(data), SHARE_BYTES)]
+def _cut(data: bytes, size: int) -> tuple[bytes, ...]:
+    return tuple(data[at : at + size] for at in range(0, len(data), size))
 
 
 def _numbers(data: bytes, size: int) -> list[int]:
@@ -416,11 +495,20 @@ def _false_shares(name: str) -> InputError:
     )
 
 
-_HELLO: Limits = {"keys": 2 * KEY_BYTES, "commitment": 32}
+_HELLO: Limits = {
+    "keys": lambda job: KEY_BYTES * (1 + most_rounds(job)),
+    "commitment": lambda job: 32 * most_rounds(job),
+}
 _MEMBERS: Limits = {"members": lambda job: 2 * len(job.of("client"))}
-_SHARES: Limits = {"shares": lambda job: SEALED_BYTES * len(job.of("client"))}
-_NUMBERS: Limits = {"numbers": lambda job: number_bytes(job) * len(flat_bounds(job))}
+_SHARES: Limits = {"shares": lambda job: sealed_bytes(job) * len(job.of("client"))}
+_NUMBERS: Limits = {
+    "numbers": lambda job: max(
+        number_bytes(job, number) * len(round_bounds(job, number))
+        for number in range(min(2, most_rounds(job)))
+    )
+}
 _OPENED: Limits = {"shares": lambda job: SHARE_BYTES * len(job.of("client"))}
+_POINT: Limits = {"point": lambda job: 64 + 40 * job.width}
 _STEPS = (
     Step("start", "client", "hello", "client", "end", _HELLO),
     Step("start", "client", "hello", "evaluator", "greeted", _HELLO),
@@ -430,6 +518,7 @@ _STEPS = (
     Step("delivered", "client", "masked", "evaluator", "summed", _NUMBERS),
     Step("summed", "evaluator", "unmask", "client", "asked", _MEMBERS),
     Step("asked", "client", "opened", "evaluator", "opened", _OPENED),
+    Step("opened", "evaluator", "next", "client", "delivered", _POINT),
     Step("opened", "evaluator", "result", "client", "end", RESULT),
 )
 
@@ -464,6 +553,7 @@ SECURE_SUM = RegressionProtocol(
     client=SumClient,
     evaluator=SumEvaluator,
     pooled="evaluator",
+    rounds=True,
     facts=_FACTS,
 )
 """No key and no provider: masks that cancel; the evaluator learns the pooled sums, and clients may leave on the way."""

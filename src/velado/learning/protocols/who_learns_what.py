@@ -12,9 +12,13 @@ from typing import Any, Literal
 
 from velado.learning.protocols.protocol import RoleName, Seen
 from velado.learning.regression.job import LEAST_KEY_BITS, Job
+from velado.query.budget import epsilon_of
 from velado.text import Language, Sentence, join, say, told
 
-_NOT_FROM: Mapping[RoleName, str] = {"provider": say("the provider"), "evaluator": say("the evaluator")}
+_NOISY_SEEN = Seen(
+    saw=say("What the clients sent, hidden, and the pooled sums with the clients' noise in them."),
+    infers=say("What the noisy sums say; of one row no more than the promise allows."),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,18 +57,20 @@ class Learned:
 
 @dataclass(frozen=True, kw_only=True)
 class NoisePromise:
-    """What noise of a run's epsilon promises: to whom, for which unit, by which mechanism.
+    """What the noise of a run promises: to whom, for which unit, by which mechanism; *rho* of zCDP implies (epsilon, delta).
 
-    >>> NoisePromise(epsilon="1/2", not_from="the provider").measure
-    'pure epsilon'
+    >>> NoisePromise(epsilon="1", delta="1/1000000", rho="0.0175", tolerated=1).measure
+    'zCDP'
     """
 
     epsilon: str
-    not_from: str
-    measure: str = "pure epsilon"
+    delta: str
+    rho: str
+    tolerated: int
+    measure: str = "zCDP"
     unit: str = say("one row, added or left out")
-    protects: str = say("from all who see the coefficients and the noisy number of rows alone")
-    mechanism: str = say("discrete Laplace noise on the pooled sums, by public bounds")
+    protects: str = say("from everybody, whoever adds the sums included")
+    mechanism: str = say("discrete Gaussian noise that the clients add inside the sum, by public bounds")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,8 +123,8 @@ class RunPromise:
         if self.differential_privacy is not None:
             lines.append(
                 say(
-                    "Differential privacy: epsilon {epsilon} (pure) for {unit}; it protects {protects}, not from "
-                    "{not_from}; {mechanism}.",
+                    "Differential privacy: epsilon {epsilon} at delta {delta} (rho {rho}) for {unit}; it protects {protects}, "
+                    "as long as at most {tolerated} clients are missing or work together with them; {mechanism}.",
                     **vars(self.differential_privacy),
                 )
             )
@@ -137,10 +143,10 @@ def _told_to_all(job: Job) -> Sentence:
     coefficients = say("the coefficients")
     if job.protocol.pooled is None:
         return coefficients
-    if job.moments:
+    if job.noise is not None:
+        return say("the coefficients, their errors and the pooled number of rows with noise")
+    if job.moments or (job.iterated and job.ridge == 0):
         return say("the coefficients, the standard errors and the pooled number of rows")
-    if job.epsilon is not None:
-        return say("the coefficients and the pooled number of rows with noise")
     return say("the coefficients and the pooled number of rows")
 
 
@@ -172,6 +178,7 @@ def learned(job: Job) -> Learned:
     "The evaluator and all clients but one know that one's sums."
     """
     facts, to_all = job.protocol.facts, _told_to_all(job)
+    sees = {} if job.noise is None else {job.protocol.pooled: _NOISY_SEEN}
 
     def filled(text: str) -> str:
         return say(text, told=to_all) if "{told}" in text else text
@@ -181,7 +188,7 @@ def learned(job: Job) -> Learned:
         assumptions=_assumptions(job),
         parties={
             role: Seen(saw=filled(seen.saw), infers=filled(seen.infers))
-            for role, seen in facts.parties.items()
+            for role, seen in ((role, sees.get(role, seen)) for role, seen in facts.parties.items())
         },
         coalitions=facts.coalitions,
         always=say(
@@ -202,7 +209,7 @@ def promise(job: Job) -> RunPromise:
     if not facts.hides:
         return RunPromise(type="none", warning=facts.assumptions, key_warning=short_key(job))
     reveals: list[str] = [_told_to_all(job), *([facts.computed] if facts.computed else [])]
-    if job.epsilon is None:
+    if job.noise is None:
         reveals.append(
             say(
                 "the pooled sums too, to whoever holds the coefficients, where columns are few and hold whole "
@@ -212,13 +219,27 @@ def promise(job: Job) -> RunPromise:
         exactness = say(
             "the coefficients are those of exact least squares on the encoded rows, rounded once to floating point"
         )
+        if job.iterated:
+            reveals.append(
+                say("gradient and curvature of the pooled rows at every round's point, to who adds the sums")
+            )
+            exactness = say(
+                "the coefficients are those of the pooled rows, to about a millionth: Newton's method over sums"
+            )
     else:
         exactness = say(
             "the coefficients are those of the noisy sums; they may be far from least squares where rows are few"
         )
     noise = None
-    if job.epsilon is not None and job.protocol.pooled is not None:
-        noise = NoisePromise(epsilon=str(job.epsilon), not_from=_NOT_FROM[job.protocol.pooled])
+    if (budget := job.noise) is not None:
+        rho = budget.total
+        epsilon = epsilon_of(rho, job.delta) if job.epsilon is None else float(job.epsilon)
+        noise = NoisePromise(
+            epsilon=f"{epsilon:.4g}",
+            delta=f"{float(job.delta):.3g}",
+            rho=f"{float(rho):.4g}",
+            tolerated=job.tolerated,
+        )
     return RunPromise(
         type="guaranteed-if",
         hides=facts.hides,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from velado.errors import InputError, SchemaError
 from velado.learning.crypto.fixed_point import Columns, FixedPoint
@@ -18,29 +18,93 @@ from velado.text import say
 T = TypeVar("T")
 
 
-def moments_of(columns: Columns, job: Job) -> Moments:
-    """The exact sums of one client's rows, scaled and centred by the public bounds (`scaling`); the intercept is 2^q.
+def design_columns(columns: Columns, job: Job) -> dict[str, ArrayLike]:
+    """Every column of the job by its name: as it stands, 1 and 0 for one category, or a product of features.
 
-    A value that is missing or outside its public bounds raises OutOfBounds and names the column; too few rows raise
-    InputError. Nothing leaves the client then.
+    A category that the job does not name is refused, as is a missing one: it would silently count as the reference.
 
+    >>> from dataclasses import replace
+    >>> from fractions import Fraction
+    >>> from velado.learning.crypto.fixed_point import Bounded
     >>> from velado.learning.regression.simulate import small_job
-    >>> moments_of({"x": [1, 2] * 5, "y": [3, 4] * 5}, small_job(bits=0)).rows
-    10
+    >>> sex = Bounded("sex=m", (Fraction(0), Fraction(1)), column="sex", value="m", among=("f", "m"))
+    >>> job = replace(small_job(), features=(sex,))
+    >>> design_columns({"sex": ["f", "m"], "y": [1, 2]}, job)["sex=m"].tolist()
+    [0, 1]
     """
-    names = [column.name for column in (*job.features, job.target)]
-    absent = [name for name in names if name not in columns]
+    weight = () if job.weight is None else (job.weight,)
+    every = (*job.features, job.target, *weight)
+    needed = [one.column or one.name for one in every if not one.factors]
+    absent = [name for name in dict.fromkeys(needed) if name not in columns]
     if absent:
         raise SchemaError(
             say("The table lacks {absent}.", absent=", ".join(absent)),
             "The job's parties agreed to fit with these columns.",
             "Give the table the job is about, or correct the names in the job at all parties.",
         )
+    found: dict[str, ArrayLike] = {}
+    for one in every:
+        if one.value:
+            texts = np.char.strip(np.asarray(columns[one.column], dtype=str))
+            unknown = ~np.isin(texts, np.asarray(one.among, dtype=str))
+            if unknown.any():
+                raise SchemaError(
+                    say(
+                        "Column '{name}' has {count} rows with a category that the job does not name.",
+                        name=one.column,
+                        count=int(unknown.sum()),
+                    ),
+                    "They would silently count as the reference category.",
+                    "Correct the cells, or name the category in the job at all parties.",
+                )
+            found[one.name] = (texts == one.value).astype(np.int64)
+        elif not one.factors:
+            found[one.name] = columns[one.name]
+    for one in every:
+        if one.factors:
+            lost = [name for name in one.factors if name not in found]
+            if lost:
+                raise SchemaError(
+                    say(
+                        "The interaction '{name}' names {lost}, no features.",
+                        name=one.name,
+                        lost=", ".join(lost),
+                    ),
+                    "It is the product of features of the job.",
+                    "Name features of the job, each without factors of its own.",
+                )
+            found[one.name] = np.prod([_as_floats(found[name], name) for name in one.factors], axis=0)
+    return found
+
+
+def _as_floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    try:
+        return np.asarray(values).astype(np.float64)
+    except ValueError:
+        raise SchemaError(
+            say("Column '{name}' holds a cell that is no number.", name=name),
+            "An interaction multiplies columns.",
+            "Correct the cells.",
+        ) from None
+
+
+def encoded_columns(columns: Columns, job: Job) -> list[NDArray[Any]]:
+    """The features and, last, the target as whole numbers, scaled and centred by the public bounds (`scaling`).
+
+    A value that is missing or outside its public bounds raises OutOfBounds and names the column; too few rows raise
+    InputError. Nothing leaves the client then.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> [column.tolist()[:2] for column in encoded_columns({"x": [1, 2] * 5, "y": [3, 4] * 5}, small_job(bits=0))]
+    [[2, 4], [6, 8]]
+    """
+    found = design_columns(columns, job)
+    names = [column.name for column in (*job.features, job.target)]
     scaling = scaling_of(job)
     scales = (*scaling.features, scaling.target)
     encoding = FixedPoint((*job.features, job.target), job.bits, tuple(scale.bits for scale in scales))
     encoded = [
-        _centred(encoding.encode(name, columns[name]), scale, most)
+        _centred(encoding.encode(name, found[name]), scale, most)
         for name, scale, most in zip(names, scales, reaches(job)[-len(names) :], strict=True)
     ]
     rows = {len(array) for array in encoded}
@@ -48,7 +112,16 @@ def moments_of(columns: Columns, job: Job) -> Moments:
         raise InputError(
             "The columns have different numbers of rows.", "A row needs one value of each.", "Give a table."
         )
-    count = rows.pop()
+    check_rows(rows.pop(), job)
+    return encoded
+
+
+def check_rows(count: int, job: Job) -> None:
+    """Nothing, where a client's number of rows is one the job takes.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> check_rows(10, small_job())
+    """
     if count < job.minimum_rows:
         raise InputError(
             say(
@@ -69,8 +142,19 @@ def moments_of(columns: Columns, job: Job) -> Moments:
             "The needed key size was worked out for that many.",
             "Agree on a larger most_rows with all parties.",
         )
+
+
+def moments_of(columns: Columns, job: Job) -> Moments:
+    """The exact sums of one client's rows, scaled and centred by the public bounds (`scaling`); the intercept is 2^q.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> moments_of({"x": [1, 2] * 5, "y": [3, 4] * 5}, small_job(bits=0)).rows
+    10
+    """
+    encoded = encoded_columns(columns, job)
+    count = len(encoded[-1])
     if job.intercept:
-        encoded.insert(0, np.full(count, encoding.one, dtype=np.int64 if job.bits < 62 else object))
+        encoded.insert(0, np.full(count, 1 << job.bits, dtype=np.int64 if job.bits < 62 else object))
     gram = exact_gram(encoded)
     width = job.width
     return Moments(

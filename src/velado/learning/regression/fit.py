@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 import flint
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from velado.errors import InputError, ParameterError, SchemaError, SingularDesignError
 from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.protocols.who_learns_what import Learned, RunPromise
-from velado.learning.regression.job import INTERCEPT, Job
+from velado.learning.regression.job import INTERCEPT, Family, Job
 from velado.text import listed, say
 
 # Every column has the same precision relative to its span: scaled by a power of two and centred, by its public bounds.
@@ -405,12 +405,29 @@ def reconstruct(residue: int, modulus: int, numerator: int, denominator: int) ->
     return Fraction(new, new_t) if new_t > 0 else Fraction(-new, -new_t)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Solved:
+    """What a solution says: coefficients and, where they can be told, standard errors, rows, VIFs and single figures.
+
+    *facts*: r_squared, condition, deviance, rounds, ridge, noise, where they were worked out.
+
+    >>> Solved(coefficients=(1.0, 2.0)).rows is None
+    True
+    """
+
+    coefficients: tuple[float, ...]
+    errors: tuple[float, ...] | None = None
+    rows: int | None = None
+    inflation: tuple[float, ...] | None = None
+    facts: Mapping[str, float] = field(default_factory=dict)
+
+
 FORMAT = 1
 
 
 @dataclass(frozen=True)
 class Fit:
-    """One linear model y = sum_j beta_j x_j over all parties' rows.
+    """One model over all parties' rows: y = sum_j beta_j x_j, or log odds (logistic) or log mean (poisson) of y.
 
     *promise* says what holds and under which assumptions, *learned* what each party saw and can infer, *cost* what was
     spent (seconds, bytes, powers), *how* the job and the protocol. *standard_errors* stand only where the protocol reveals
@@ -430,9 +447,12 @@ class Fit:
     standard_errors: tuple[float, ...] | None = None
     cost: Mapping[str, float] = field(default_factory=dict)
     how: Mapping[str, object] = field(default_factory=dict)
+    family: Family = "linear"
+    inflation: tuple[float, ...] | None = None
+    facts: Mapping[str, float] = field(default_factory=dict)
 
     def predict(self, columns: Mapping[str, Sequence[float] | NDArray[np.float64]]) -> NDArray[np.float64]:
-        """The model's value for every row; each feature is looked up by its name."""
+        """The model's mean of the target for every row (logistic: a chance); each feature is looked up by its name."""
         features = [name for name in self.names if name != INTERCEPT]
         absent = [name for name in features if name not in columns]
         if absent:
@@ -453,17 +473,24 @@ class Fit:
         total = np.zeros(shape)
         for name, beta in zip(self.names, self.coefficients, strict=True):
             total += beta if name == INTERCEPT else beta * arrays[name]
-        return total
+        if self.family == "logistic":
+            return np.asarray(1 / (1 + np.exp(-np.clip(total, -700, 700))))
+        return np.exp(np.minimum(total, 700)) if self.family == "poisson" else total
 
     def to_dict(self) -> dict[str, object]:
         """Plain values for JSON; coefficients as floats."""
         return {
             "format": FORMAT,
             "target": self.target,
+            "family": self.family,
             "coefficients": dict(zip(self.names, self.coefficients, strict=True)),
             "standard_errors": None
             if self.standard_errors is None
             else dict(zip(self.names, self.standard_errors, strict=True)),
+            "inflation": None
+            if self.inflation is None
+            else dict(zip(self.names, self.inflation, strict=True)),
+            "facts": dict(self.facts),
             "promise": self.promise.to_dict(),
             "learned": self.learned.to_dict(),
             "cost": dict(self.cost),
@@ -478,8 +505,9 @@ class Fit:
                 raise KeyError("format")
             names = tuple(str(name) for name in document["coefficients"])
             coefficients = tuple(_number(value) for value in document["coefficients"].values())
-            errors = document.get("standard_errors")
-            if not names:
+            errors, inflation = document.get("standard_errors"), document.get("inflation")
+            family = document.get("family", "linear")
+            if not names or family not in get_args(Family):
                 raise ValueError
             return cls(
                 target=str(document["target"]),
@@ -490,6 +518,9 @@ class Fit:
                 standard_errors=None if errors is None else tuple(_number(errors[name]) for name in names),
                 cost=dict(document.get("cost", {})),
                 how=dict(document.get("how", {})),
+                family=family,
+                inflation=None if inflation is None else tuple(_number(inflation[name]) for name in names),
+                facts={str(key): _number(value) for key, value in dict(document.get("facts", {})).items()},
             )
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise SchemaError(

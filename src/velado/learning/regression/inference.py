@@ -140,9 +140,10 @@ def answer(terms: ScoringTerms, fit: Fit, question: bytes, random: Source | None
 
     >>> from velado.learning.crypto.paillier_keys import keygen
     >>> from velado.learning.protocols.parts import fit_of
+    >>> from velado.learning.regression.fit import Solved
     >>> from velado.learning.regression.simulate import small_job
     >>> from velado.randomness import Tape
-    >>> terms, fit = ScoringTerms((Bounded("x", (-8, 8)),)), fit_of(small_job(), (1.0, 0.5), None, 40)
+    >>> terms, fit = ScoringTerms((Bounded("x", (-8, 8)),)), fit_of(small_job(), Solved(coefficients=(1.0, 0.5)))
     >>> private = keygen(2048, Tape(bytes(32)))
     >>> question = ask(terms, private, {"x": [3.0]})
     >>> read(terms, private, question, answer(terms, fit, question))  # 1 + 0.5 x 3
@@ -175,9 +176,10 @@ def read(terms: ScoringTerms, private: PrivateKey, question: bytes, answered: by
 
     >>> from velado.learning.crypto.paillier_keys import keygen
     >>> from velado.learning.protocols.parts import fit_of
+    >>> from velado.learning.regression.fit import Solved
     >>> from velado.learning.regression.simulate import small_job
     >>> from velado.randomness import Tape
-    >>> terms, fit = ScoringTerms((Bounded("x", (-8, 8)),)), fit_of(small_job(), (1.0, 0.5), None, 40)
+    >>> terms, fit = ScoringTerms((Bounded("x", (-8, 8)),)), fit_of(small_job(), Solved(coefficients=(1.0, 0.5)))
     >>> private = keygen(2048, Tape(bytes(32)))
     >>> read(terms, private, ask(terms, private, {"x": [3.0]}), b"of somebody else")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
@@ -198,8 +200,9 @@ def coefficients_of(terms: ScoringTerms, fit: Fit) -> tuple[list[int], int]:
     """round(beta_j 2^Q) in the order of the terms' features, and the intercept times 2^(q + Q).
 
     >>> from velado.learning.protocols.parts import fit_of
+    >>> from velado.learning.regression.fit import Solved
     >>> from velado.learning.regression.simulate import small_job
-    >>> terms, fit = ScoringTerms((Bounded("x", (-8, 8)),)), fit_of(small_job(), (1.0, 0.5), None, 40)
+    >>> terms, fit = ScoringTerms((Bounded("x", (-8, 8)),)), fit_of(small_job(), Solved(coefficients=(1.0, 0.5)))
     >>> coefficients_of(terms, fit) == ([2**39], 2**60)
     True
     """
@@ -220,8 +223,9 @@ def refuse_overflow(terms: ScoringTerms, fit: Fit, key: PublicKey) -> None:
     """Raise where a score within the public bounds might not fit the key's plaintexts.
 
     >>> from velado.learning.protocols.parts import fit_of
+    >>> from velado.learning.regression.fit import Solved
     >>> from velado.learning.regression.simulate import small_job
-    >>> terms, fit = ScoringTerms((Bounded("x", (-8, 8)),)), fit_of(small_job(), (1.0, 0.5), None, 40)
+    >>> terms, fit = ScoringTerms((Bounded("x", (-8, 8)),)), fit_of(small_job(), Solved(coefficients=(1.0, 0.5)))
     >>> refuse_overflow(terms, fit, PublicKey(1009 * 1019))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     velado.errors.PlaintextOverflow: A score may need 64 bits and the key holds 19...
@@ -248,9 +252,10 @@ class Asker:
 
     >>> from velado.learning.crypto.paillier_keys import keygen
     >>> from velado.learning.protocols.parts import fit_of
+    >>> from velado.learning.regression.fit import Solved
     >>> from velado.learning.regression.simulate import small_job
     >>> from velado.randomness import Tape
-    >>> terms, fit = ScoringTerms((Bounded("x", (-8, 8)),)), fit_of(small_job(), (1.0, 0.5), None, 40)
+    >>> terms, fit = ScoringTerms((Bounded("x", (-8, 8)),)), fit_of(small_job(), Solved(coefficients=(1.0, 0.5)))
     >>> asker = Asker(terms, keygen(2048, Tape(bytes(32))))
     >>> asker.read(answer(terms, fit, asker.ask({"x": [3.0]})))
     array([2.5])

@@ -10,18 +10,20 @@ import hashlib
 import json
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Annotated
+from typing import Annotated, Literal
 
 from velado.errors import ParameterError, SchemaError
 from velado.learning.crypto.fixed_point import Bounded, ShortText
 from velado.learning.protocols.protocol import RegressionProtocol, RoleName
-from velado.query.budget import Spend
+from velado.query.budget import Budget, Delta, Spend
 from velado.settings import Setting, Where, nearest, read, settings, shown, table_of
 from velado.text import say
 
 LEAST_KEY_BITS = 2048
 FORMAT = 1
 INTERCEPT = "(intercept)"
+DEFAULT_PROTOCOL = "secure-sum"
+Family = Literal["linear", "logistic", "poisson"]
 
 
 @settings
@@ -50,7 +52,7 @@ class Job:
     >>> parties = (Party("hub", "evaluator"), *(Party(f"c{i}", "client") for i in range(3)))
     >>> job = Job("stay", SECURE_SUM, (Bounded("age", (0, 120)),), Bounded("days", (0, 60)), parties)
     >>> job.unknowns, job.digest()[:8]
-    (('(intercept)', 'age'), 'a8d94fb3')
+    (('(intercept)', 'age'), 'be856c81')
     """
 
     name: Annotated[ShortText, Setting("the job's name")]
@@ -91,12 +93,37 @@ class Job:
             why="A job without a time limit would wait for ever for a party that never comes.",
         ),
     ] = 30.0
+    family: Annotated[
+        Family, Setting("linear; logistic for a target of 0 and 1; poisson for counts: in rounds of sums")
+    ] = "linear"
+    weight: Annotated[Bounded | None, Setting("a column by which every row counts")] = None
+    least_cell: Annotated[
+        int,
+        Setting(
+            "fewest rows, of all clients, by which a column may differ from a constant; exact results only",
+            ge=1,
+            why="A column that one person alone moves shows that person's values in the sums.",
+        ),
+    ] = 10
     epsilon: Annotated[
-        Spend | None, Setting("noise on the pooled sums, where the protocol shows them to somebody")
+        Spend | None, Setting("noise by the clients inside the sums: (epsilon, delta) for one row")
     ] = None
+    delta: Annotated[Delta, Setting("with epsilon: the chance that the promise may fail")] = Fraction(
+        1, 1_000_000
+    )
+    rho: Annotated[Spend | None, Setting("the same noise, given as rho of zCDP instead of epsilon")] = None
+    tolerated: Annotated[
+        int,
+        Setting(
+            "with noise: how many clients may be missing or work together with who sees the sums",
+            ge=1,
+            why="A client knows its own part of the noise, so at least its own is not counted on.",
+        ),
+    ] = 1
 
     def __post_init__(self) -> None:
         _check_limits(self)
+        _check_family(self)
         _check_sums(self)
         _check_parties(self)
 
@@ -114,6 +141,18 @@ class Job:
             "Only those the job names take part.",
             say("Parties: {names}.", names=", ".join(p.name for p in self.parties)),
         )
+
+    @property
+    def noise(self) -> Budget | None:
+        """What a run may cost each row, as rho of zCDP; None where results are exact."""
+        if self.rho is not None:
+            return Budget.rho(self.rho, self.delta)
+        return None if self.epsilon is None else Budget.approximate(self.epsilon, self.delta)
+
+    @property
+    def iterated(self) -> bool:
+        """Whether the coefficients are found in rounds of sums: families other than linear, and weighted rows."""
+        return self.family != "linear" or self.weight is not None
 
     @property
     def width(self) -> int:
@@ -147,7 +186,8 @@ class Job:
                 say("This velado reads format {format}.", format=FORMAT),
                 "Use the same version of velado at all parties.",
             )
-        table = {key: value for key, value in document.items() if key != "format"}
+        table = {"protocol": DEFAULT_PROTOCOL, **document}
+        table.pop("format", None)
         if isinstance(named := table.get("protocol"), str):
             if named not in protocols:
                 raise ParameterError(
@@ -168,7 +208,8 @@ def _check_limits(job: Job) -> None:
             say("Under {least} bits the encryption can be broken, and keys are whole bytes.", least=least),
             "Use 3072, the default.",
         )
-    names = [column.name for column in (*job.features, job.target)]
+    weight = () if job.weight is None else (job.weight,)
+    names = [column.name for column in (*job.features, job.target, *weight)]
     if len(set(names)) != len(names):
         raise ParameterError(
             "A column stands twice among the features and the target.",
@@ -191,6 +232,28 @@ def _check_limits(job: Job) -> None:
         )
 
 
+def _check_family(job: Job) -> None:
+    """What other families and weights ask of protocol, target and weight."""
+    if job.iterated and not job.protocol.rounds:
+        raise ParameterError(
+            say("The protocol {name} fits a linear model without weights only.", name=job.protocol.name),
+            "Logistic and Poisson regression and weights take several rounds of sums.",
+            "Use secure-sum.",
+        )
+    if job.family == "logistic" and job.target.bounds != (Fraction(0), Fraction(1)):
+        raise ParameterError(
+            "The target of a logistic regression has bounds 0 and 1.",
+            "It says for every row whether something was so.",
+            "Write bounds = [0, 1], or choose another family.",
+        )
+    if (job.family == "poisson" and job.target.low < 0) or (job.weight is not None and job.weight.low < 0):
+        raise ParameterError(
+            "Counts and weights cannot be below 0.",
+            "They say how many, or how much a row counts.",
+            "Set the lower bound to 0.",
+        )
+
+
 def _check_sums(job: Job) -> None:
     """Standard errors and noise need somebody who sees the pooled sums, and do not go together."""
     name, needs = (
@@ -203,19 +266,41 @@ def _check_sums(job: Job) -> None:
             needs,
             "Leave moments out, or use delegated or secure-sum.",
         )
-    if job.epsilon is not None and job.protocol.pooled is None:
+    if job.epsilon is not None and job.rho is not None:
+        raise ParameterError(
+            "epsilon and rho do not go together.",
+            "They are two measures of the same noise.",
+            "Give one of them.",
+        )
+    if job.noise is not None and job.protocol.pooled is None:
         raise ParameterError(
             say("The protocol {name} cannot add noise.", name=name),
             needs,
             "Leave epsilon out, or use delegated or secure-sum.",
         )
-    if job.moments and (job.ridge != 0 or job.epsilon is not None):
+    if job.noise is not None and (job.ridge != 0 or not job.intercept or job.iterated):
         raise ParameterError(
-            say("Standard errors and epsilon do not go together.")
+            "Noise goes with an ordinary linear fit alone: with an intercept, without lambda, family or weight.",
+            "Noise in several rounds would need a budget for each, and the penalty is chosen by the noise itself.",
+            "Leave epsilon and rho out, or fit a linear model.",
+        )
+    if job.noise is not None and job.tolerated > len(job.of("client")) - 2:
+        raise ParameterError(
+            say(
+                "With {clients} clients, {tolerated} cannot be tolerated.",
+                clients=len(job.of("client")),
+                tolerated=job.tolerated,
+            ),
+            "The noise of at least two others must remain.",
+            "Lower tolerated, or add clients.",
+        )
+    if job.moments and (job.ridge != 0 or job.noise is not None):
+        raise ParameterError(
+            say("Standard errors of exact sums and noise do not go together.")
             if job.ridge == 0
             else say("Standard errors and lambda above 0 do not go together."),
             "The textbook's standard errors are those of least squares; they know neither a penalty's bias nor noise.",
-            "Leave one of them out.",
+            "Leave moments out: with noise, errors that know of it are told anyway.",
         )
 
 

@@ -44,7 +44,7 @@ def deliver(
     >>> job = small_job()
     >>> roles = {one.name: make_role(job, one.name, bytes(32), small_rows()) for one in job.parties}
     >>> len(deliver(roles).messages)
-    30
+    42
     """
     transcript = Transcript(roles)
     waiting: deque[Message] = deque()
@@ -95,7 +95,8 @@ def small_job(protocol: RegressionProtocol = SECURE_SUM, **settings: Any) -> Job
     if protocol.provider is not None:
         parties.append(Party("vault", "provider"))
     x, y = (Bounded(name, (Fraction(-8), Fraction(8))) for name in "xy")
-    return Job("small", protocol, (x,), y, tuple(parties), **settings)
+    given = {"features": (x,), "target": y, "parties": tuple(parties), **settings}
+    return Job("small", protocol, **given)
 
 
 def small_rows() -> dict[str, list[float]]:

@@ -46,13 +46,12 @@ from velado.learning.protocols.parts import (
     RegressionRole,
     key_in,
     most_bytes,
-    result_bytes,
 )
 from velado.learning.protocols.protocol import Facts, Limits, Message, RegressionProtocol, Seen, Step
 from velado.learning.protocols.protocol_registry import PROTOCOLS
 from velado.learning.protocols.role import Take, refused
 from velado.learning.regression.design_matrix import flatten, symmetric
-from velado.learning.regression.fit import ridge_entries
+from velado.learning.regression.fit import Solved, ridge_entries
 from velado.learning.regression.job import Job
 from velado.papers.regression.paper_arithmetic import (
     Masks,
@@ -279,8 +278,7 @@ class _PaperEvaluator(RegressionRole):
         self.solutions = _solutions_in(message.fields["solutions"], self.job.width)
         beta = undo_shift(combine(self.masks, *self.solutions), self._shift, self.job.bits)
         try:
-            told = result_bytes(beta, None, None)
-            self._hold(beta, None, None)
+            told = self._hold(Solved(coefficients=tuple(map(float, beta))))
         except OverflowError:
             return self.abort("The provider's solutions stand for no coefficients.")
         self.exact = beta

@@ -17,6 +17,7 @@ from velado.apps.cli import show as out
 from velado.apps.cli.app import OfSetting, OneOf, command, group, option
 from velado.apps.cli.commands._regress import coefficients
 from velado.apps.cli.error_display import STOPPED
+from velado.apps.cli.regression_account import AccountFlags, debit
 from velado.errors import ParameterError, ProtocolError
 from velado.text import language, say, told
 
@@ -127,9 +128,10 @@ def evaluator(part: PartyFlags) -> None:
 def client(
     part: PartyFlags,
     table: Annotated[Path, option("--table FILE", help="This party's rows: CSV, Parquet or Arrow.")],
+    account: AccountFlags,
 ) -> None:
     """Bring rows to a job; they do not leave this process. Run it again after an interruption and it goes on."""
-    _run("client", part, table)
+    _run("client", part, table, account)
 
 
 @command("show", app)
@@ -199,17 +201,26 @@ def event_sentence(event: str, facts: Mapping[str, object]) -> str:
     return say("The job ended without a result.")
 
 
-def _run(role: RoleName, part: PartyFlags, table: Path | None = None) -> None:
+def _run(
+    role: RoleName, part: PartyFlags, table: Path | None = None, account: AccountFlags | None = None
+) -> None:
     flags.needs_crypto()
     from velado.learning.net import outputs
     from velado.learning.net.identity import open_identity, read_job
-    from velado.learning.net.runner import Runner, read_columns, read_paillier
+    from velado.learning.net.runner import JOURNAL, Runner, read_columns, read_paillier
     from velado.papers.regression.paper_masked import WITH_PAPER
+    from velado.randomness import Tape
 
     job = read_job(part.job, WITH_PAPER)
     passphrase = _passphrase(part.passphrase_file)
     identity = open_identity(part.identity, passphrase)
     columns = None if table is None else read_columns(table, job)
+    # A run that goes on from its journal says the same noise again, and was paid when it began.
+    begun = (part.output / JOURNAL).exists()
+    if table is not None and account is not None and not begun:
+        paid = debit(table, job, account, Tape.fresh_seed().hex())
+        if paid is not None and not out.manner().silent:
+            out.note(paid)
     private = read_paillier(identity, passphrase, job) if role == "provider" else None
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

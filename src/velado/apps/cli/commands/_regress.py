@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import OfSetting, command, one_of, option
+from velado.apps.cli.regression_account import AccountFlags, debit
 from velado.errors import ParameterError
-from velado.text import Sentence, language, say, told, written
+from velado.text import Sentence, language, say, told
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -26,6 +27,33 @@ if TYPE_CHECKING:
 _JOB = "velado.learning.regression.job.Job"
 UNSAFE = say("this protocol is not private. It repeats a published method; never use it with people's data.")
 _SIMULATED = say("All parties ran in one process, which saw all rows: the promise is that of real parties.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoiseFlags:
+    """How much one row may show in the result."""
+
+    epsilon: Annotated[
+        Fraction | None,
+        option(
+            "--epsilon E",
+            click_type=OfSetting(f"{_JOB}.epsilon", "E"),
+            help="Noise by the clients inside the sums: secure-sum, delegated; linear.",
+        ),
+    ] = None
+    delta: Annotated[
+        Fraction,
+        option(
+            "--delta D", click_type=OfSetting(f"{_JOB}.delta", "D"), help="The chance that epsilon may fail."
+        ),
+    ] = Fraction(1, 1_000_000)
+    rho: Annotated[
+        Fraction | None,
+        option("--rho R", click_type=OfSetting(f"{_JOB}.rho", "R"), help="The same noise as rho of zCDP."),
+    ] = None
+    tolerated: Annotated[
+        int, option("--tolerated", help="With noise: clients that may be missing or work with the evaluator.")
+    ] = 1
 
 
 @command("regress")
@@ -47,12 +75,23 @@ def regress(
         list[str] | None, option("--bounds NAME=LOW:HIGH", help="Public bounds of a column; may be repeated.")
     ] = None,
     bounds_from_data: Annotated[
-        bool, option("--bounds-from-data", help="Read bounds off the rows: in a simulation only.")
-    ] = False,
+        bool | None,
+        option(
+            "--bounds-from-data/--declared-bounds",
+            help="Read bounds that nobody declared off the rows, or refuse; read off by default, not with noise.",
+        ),
+    ] = None,
+    family: Annotated[
+        str, option("--family linear|logistic|poisson", help="What the target is: a number, 0 or 1, a count.")
+    ] = "linear",
+    weight: Annotated[str | None, option("--weight COLUMN", help="How much each row counts.")] = None,
+    interactions: Annotated[
+        str | None, option("--interactions LIST", help="Products of features, e.g. age:dose,age:sex=m.")
+    ] = None,
     protocol: Annotated[
         str,
-        option("--protocol masked|delegated|secure-sum|paper-masked", help="How the parties work together."),
-    ] = "masked",
+        option("--protocol secure-sum|masked|delegated|paper-masked", help="How the parties work together."),
+    ] = "secure-sum",
     ridge: Annotated[
         Fraction,
         option(
@@ -63,20 +102,21 @@ def regress(
     key_bits: Annotated[int, option("--key-bits", help="Size of the Paillier key.")] = 3072,
     intercept: Annotated[bool, option("--intercept/--no-intercept", help="Fit a constant too.")] = True,
     minimum_rows: Annotated[int, option("--minimum-rows", help="Fewest rows of a client.")] = 10,
+    least_cell: Annotated[
+        int, option("--least-cell", help="Fewest rows by which a column may differ from a constant.")
+    ] = 10,
     standard_errors: Annotated[
-        bool, option("--standard-errors", help="Ask for them, where the protocol allows.")
-    ] = False,
-    epsilon: Annotated[
-        Fraction | None,
+        bool | None,
         option(
-            "--epsilon E",
-            click_type=OfSetting(f"{_JOB}.epsilon", "E"),
-            help="Noise on the pooled sums: delegated, secure-sum.",
+            "--standard-errors/--no-standard-errors",
+            help="With R2, t, p and intervals; by default where protocol and lambda allow.",
         ),
     ] = None,
+    noise: NoiseFlags,
+    account: AccountFlags,
     reading: flags.ReadingFlags,
 ) -> None:
-    """Fit a linear model over several parties' rows without pooling them, all parties simulated here.
+    """Fit a linear, logistic or Poisson model over several parties' rows without pooling them, all simulated here.
 
     Real parties run `velado party`. The folder gets fit.json (for `velado predict`), learned.json (what each party saw and
     can infer) and report.md.
@@ -97,8 +137,9 @@ def regress(
     from velado.apps.cli import regression_rows as rows
     from velado.data.io import read_schema
     from velado.data.staging import write_folder
-    from velado.learning.regression.job import Job, Party
+    from velado.learning.regression.job import Family, Job, Party
     from velado.papers.regression.paper_masked import WITH_PAPER
+    from velado.randomness import Tape
 
     chosen = WITH_PAPER[one_of(protocol, tuple(WITH_PAPER), "--protocol")]
     if standard_errors and chosen.pooled is None:
@@ -107,7 +148,8 @@ def regress(
             "They follow from the pooled sums, and this protocol does not give them out.",
             "Leave --standard-errors out, or use --protocol delegated or secure-sum.",
         )
-    if epsilon is not None and bounds_from_data:
+    noisy = noise.epsilon is not None or noise.rho is not None
+    if noisy and bounds_from_data:
         raise ParameterError(
             "--epsilon and --bounds-from-data do not go together.",
             "Noise follows the bounds, and bounds that follow the rows tell their least and largest values without noise.",
@@ -117,42 +159,74 @@ def regress(
     named = rows.feature_names(features or "", target)
     declared = None if schema is None else read_schema(schema)
     table = rows.read_rows(file, reading, declared)
-    columns = rows.number_columns(
-        table, [*named, target] if named or target not in table.frame.columns else None
-    )
-    limits = rows.bounds_for(columns, bounds or (), declared, bounds_from_data)
+    asked = [*named, target] if named or target not in table.frame.columns else list(table.frame.columns)
+    if weight is not None and weight not in asked:
+        asked.append(weight)
+    texts, listed = rows.category_columns(table, asked, declared)
+    numbers = rows.number_columns(table, [name for name in asked if name not in texts])
+    from_data = not noisy if bounds_from_data is None else bounds_from_data
+    limits, read_off = rows.bounds_for(numbers, bounds or (), declared, from_data)
+    hot = {name: rows.one_hot(name, values) for name, values in listed.items()}
+    if target in hot and len(hot[target]) != 1:
+        raise ParameterError(
+            say("The target '{target}' is a column of categories.", target=target),
+            "A model explains a number, or whether one of two values is there.",
+            "Choose a target with two values and --family logistic, or a number.",
+        )
+    parts = [
+        feature
+        for name in asked
+        if name not in (target, weight)
+        for feature in (hot[name] if name in hot else [limits[name]])
+    ]
+    parts += rows.interactions_in(interactions or "", parts)
     parties = [Party("evaluator", "evaluator")]
     if chosen.provider is not None:
         parties.append(Party("provider", "provider"))
     parties += [Party(f"client-{place + 1}", "client") for place in range(simulate)]
+    height = table.frame.height
     job = Job(
         file.stem,
         chosen,
-        tuple(bounded for column, bounded in limits.items() if column != target),
-        limits[target],
+        tuple(parts),
+        hot[target][0] if target in hot else limits[target],
         tuple(parties),
         ridge=ridge,
-        epsilon=epsilon,
+        epsilon=noise.epsilon,
+        delta=noise.delta,
+        rho=noise.rho,
+        tolerated=noise.tolerated,
         bits=bits,
         key_bits=key_bits,
         intercept=intercept,
         minimum_rows=minimum_rows,
-        moments=standard_errors,
-        most_rows=rows.public_most(len(columns[target]), simulate * minimum_rows, noise=epsilon is not None),
+        family=one_of(family, get_args(Family), "--family"),
+        weight=None if weight is None else limits[weight],
+        least_cell=least_cell,
+        moments=_moments(standard_errors, ridge, noisy, chosen.pooled is not None),
+        most_rows=rows.public_most(height, simulate * minimum_rows, noise=noisy),
     )
+    paid = debit(file, job, account, Tape.fresh_seed().hex())
     with show.waiting():
-        fit = _run(job, rows.shared_out(columns, simulate))
+        fit = _run(job, rows.shared_out({**numbers, **texts}, simulate))
     write_folder(output, _files(job, fit))
-    show.result({"fit": fit.to_dict(), "folder": str(output)}, _view(job, fit, output, bounds_from_data))
+    view = _view(job, fit, output, read_off)
+    show.result({"fit": fit.to_dict(), "folder": str(output)}, [*view, *([paid] if paid else [])])
+
+
+def _moments(asked: bool | None, ridge: Fraction, noisy: bool, pooled: bool) -> bool:
+    """Whether the sums for standard errors are asked for: as said, else wherever they can be."""
+    return ridge == 0 and not noisy and pooled if asked is None else asked
 
 
 def _run(job: Job, tables: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> Fit:
     from velado.learning.regression.design_matrix import moments_of, total
-    from velado.learning.regression.fit import solve
+    from velado.learning.regression.exact_solution import solve_exact
     from velado.learning.regression.simulate import simulate
 
-    # Nobody in a masked run could name collinear columns; here all rows are at hand, so they are named beforehand.
-    solve(total([moments_of(table, job) for table in tables.values()]), job)
+    if job.noise is None and not job.iterated:
+        # Nobody in a masked run could name collinear columns; here all rows are at hand, so they are named beforehand.
+        solve_exact(total([moments_of(table, job) for table in tables.values()]), job)
     began, worked = time.perf_counter(), time.process_time()
     fit, transcript = simulate(job, tables)
     cost = {
@@ -176,17 +250,20 @@ def _files(job: Job, fit: Fit) -> dict[str, bytes]:
     return {name: body.encode() for name, body in {**files, "report.md": text}.items()}
 
 
-def _view(job: Job, fit: Fit, output: Path, from_data: bool) -> Iterator[str | show.Note | Table]:
+def _view(job: Job, fit: Fit, output: Path, read_off: list[str]) -> Iterator[str | show.Note | Table]:
     from velado.learning.net.outputs import ROLES
     from velado.learning.protocols.who_learns_what import short_key
+    from velado.learning.regression.coefficient_table import cautions, facts_of
 
-    if from_data:
+    if read_off:
         yield show.warning(
             say(
-                "the bounds were read off the rows. Real parties must declare them: bounds that follow the rows tell "
-                "their least and largest values."
+                "the bounds of {columns} were read off the rows. Real parties must declare them: bounds that follow the "
+                "rows tell their least and largest values.",
+                columns=", ".join(read_off),
             )
         )
+    yield from map(show.warning, cautions(fit))
     if fit.promise.unsafe:
         yield show.warning(UNSAFE)
     if short_key(job):
@@ -200,6 +277,7 @@ def _view(job: Job, fit: Fit, output: Path, from_data: bool) -> Iterator[str | s
         ),
         fit,
     )
+    yield from facts_of(fit)
     yield say("Promise:")
     yield from (say("- {line}", line=line) for line in fit.promise.lines())
     yield ""
@@ -219,15 +297,8 @@ def _view(job: Job, fit: Fit, output: Path, from_data: bool) -> Iterator[str | s
 
 
 def coefficients(title: Sentence, fit: Fit) -> Table:
-    """The coefficients of a fit, with their standard errors where it has any."""
-    from velado.learning.regression.job import INTERCEPT
+    """The coefficients of a fit, with what goes with them where it has it: errors, t, p, intervals, VIF, odds ratios."""
+    from velado.learning.regression.coefficient_table import coefficient_rows
 
-    head = [say("column"), say("coefficient")]
-    rows: list[list[str]] = [
-        [say("(intercept)") if name == INTERCEPT else name, written(value, ".10g")]
-        for name, value in zip(fit.names, fit.coefficients, strict=True)
-    ]
-    if fit.standard_errors is not None:
-        head.append(say("standard error"))
-        rows = [[*row, written(error, ".4g")] for row, error in zip(rows, fit.standard_errors, strict=True)]
+    head, rows = coefficient_rows(fit)
     return show.table(title, head, rows)

@@ -1,0 +1,113 @@
+"""The thresholds of an exact release: what must be true of the pooled rows before anybody sees their sums.
+
+A column that is the same in all rows but one shows, in X'y, that one row's target: with a column that marks one patient the sum
+over the column *is* the patient's value. So of every column, features and target, at least `least_cell` rows must lie away
+from each public point at which many rows may lie (its bounds, 0 and 1), or none at all. For a column of 0 and 1 these are its members and its
+non-members. And there must be at least three rows for every unknown.
+
+In a secure sum these counts are summed in a round of their own, before any other sum: the evaluator learns them and nothing else
+where they are too small. A key holder (delegated) sees counts and sums together, and gives nothing out. Where nobody sees pooled
+figures (masked), every client keeps its even share of the thresholds
+in its own rows, which is stricter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from velado.errors import InputError
+from velado.learning.crypto.fixed_point import Bounded, Columns
+from velado.learning.regression.design_matrix import encoded_columns
+from velado.learning.regression.fit import scaling_of
+from velado.learning.regression.job import Job
+from velado.text import say
+
+ROWS_FOR_UNKNOWN = 3
+
+
+def points_of(column: Bounded) -> tuple[Fraction, ...]:
+    """The public values at which many rows of a column may lie: its bounds, and 0 and 1 between them.
+
+    >>> [float(point) for point in points_of(Bounded("age", (Fraction(0), Fraction(120))))]
+    [0.0, 1.0, 120.0]
+    """
+    inside = (point for point in (Fraction(0), Fraction(1)) if column.low <= point <= column.high)
+    return tuple(sorted({column.low, column.high, *inside}))
+
+
+def census_of(columns: Columns, job: Job) -> list[int]:
+    """The rows of a client, and for every column and point how many of them lie elsewhere.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> census_of({"x": [0] * 9 + [1], "y": [2] * 10}, small_job())
+    [10, 10, 1, 9, 10, 10, 10, 10, 10]
+    """
+    scaling = scaling_of(job)
+    scales = (*scaling.features, scaling.target)
+    encoded = encoded_columns(columns, job)
+    counts = [len(encoded[-1])]
+    for column, scale, values in zip((*job.features, job.target), scales, encoded, strict=True):
+        for point in points_of(column):
+            at = round(point * (1 << scale.bits)) - scale.centre
+            counts.append(int(np.count_nonzero(values != at)))
+    return counts
+
+
+def census_size(job: Job) -> int:
+    """How many numbers a census has.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> census_size(small_job())
+    9
+    """
+    return 1 + sum(len(points_of(column)) for column in (*job.features, job.target))
+
+
+def refuse_small_cells(counts: Sequence[int], job: Job) -> None:
+    """Nothing, where the counts of `census_of`, summed over clients, keep the thresholds; else InputError names the columns.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> refuse_small_cells([30, *[30] * 8], small_job())
+    """
+    rows, *away = counts
+    needed = ROWS_FOR_UNKNOWN * job.width
+    if rows < needed:
+        raise InputError(
+            say(
+                "There are fewer than {needed} rows for {unknowns} unknowns.",
+                needed=needed,
+                unknowns=job.width,
+            ),
+            "With so few rows the sums nearly are the rows.",
+            "Fit fewer columns, or bring more rows.",
+        )
+    rest = iter(away)
+    small = [
+        column.name
+        for column in (*job.features, job.target)
+        if any([0 < next(rest) < job.least_cell for _ in points_of(column)])
+    ]
+    if small:
+        raise InputError(
+            say(
+                "In {columns} fewer than {least} rows differ from all the others.",
+                columns=", ".join(small),
+                least=job.least_cell,
+            ),
+            "The exact sums would show what these few people have.",
+            "Leave the column out, join categories, or agree on noise (epsilon).",
+        )
+
+
+def refuse_small_own_cells(columns: Columns, job: Job) -> None:
+    """Nothing, where one client's own rows keep its even share of the thresholds: if all do, the pooled rows keep them.
+
+    >>> from velado.learning.regression.simulate import small_job, small_rows
+    >>> refuse_small_own_cells(small_rows(), small_job())
+    """
+    rows, *away = census_of(columns, job)
+    clients = len(job.of("client"))
+    refuse_small_cells([rows * clients, *(max(1, count * clients) for count in away)], job)

@@ -1,0 +1,174 @@
+"""A fit as its reader asks for it: t or z, p, 95 % intervals, odds ratios, variance inflation, R^2, and what to be careful about."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from statistics import NormalDist
+
+from velado.learning.regression.fit import Fit
+from velado.learning.regression.job import INTERCEPT
+from velado.text import Language, Sentence, say, written
+
+CAREFUL_INFLATION = 10.0
+CAREFUL_CONDITION = 1000.0
+
+
+def degrees_of(fit: Fit) -> int | None:
+    """The degrees of freedom of t, or None where z is used: with noise, and for families other than linear."""
+    rows = fit.how.get("rows")
+    if fit.family != "linear" or fit.promise.differential_privacy is not None or not isinstance(rows, int):
+        return None
+    return max(1, rows - len(fit.names))
+
+
+def two_sided(value: float, degrees: int | None) -> float:
+    """The chance of a value at least as far from 0: of t with so many degrees of freedom, or of the normal.
+
+    >>> round(two_sided(2.0, 10), 4), round(two_sided(1.959964, None), 4)
+    (0.0734, 0.05)
+    """
+    if degrees is None:
+        return math.erfc(abs(value) / math.sqrt(2))
+    return _beta_share(degrees / 2, 0.5, degrees / (degrees + value * value))
+
+
+def _beta_share(a: float, b: float, x: float) -> float:
+    """The regularized incomplete beta function by its continued fraction (Lentz's method), good to some 14 digits."""
+    if x <= 0 or x >= 1:
+        return float(x >= 1)
+    if x > (a + 1) / (a + b + 2):
+        return 1 - _beta_share(b, a, 1 - x)
+    front = math.exp(
+        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
+    )
+    c, d = 1.0, 1 / _away(1 - (a + b) * x / (a + 1))
+    total = d
+    for m in range(1, 500):
+        for term in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            d, c = 1 / _away(1 + term * d), _away(1 + term / c)
+            total *= c * d
+        if abs(c * d - 1) < 1e-15:
+            break
+    return front * total / a
+
+
+def _away(value: float) -> float:
+    return value if abs(value) > 1e-300 else 1e-300
+
+
+def quantile(degrees: int | None, chance: float = 0.975) -> float:
+    """The value below which t (or the normal) lies with that chance, by bisection on `two_sided`.
+
+    >>> round(quantile(10), 4), round(quantile(None), 4)
+    (2.2281, 1.96)
+    """
+    if degrees is None:
+        return NormalDist().inv_cdf(chance)
+    low, high = 0.0, 1e4
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if two_sided(middle, degrees) > 2 * (1 - chance) else (low, middle)
+    return (low + high) / 2
+
+
+def intervals(fit: Fit) -> tuple[tuple[float, float], ...] | None:
+    """The 95 % intervals of the coefficients, where the fit has standard errors."""
+    if fit.standard_errors is None:
+        return None
+    width = quantile(degrees_of(fit))
+    pairs = zip(fit.coefficients, fit.standard_errors, strict=True)
+    return tuple((beta - width * error, beta + width * error) for beta, error in pairs)
+
+
+def coefficient_rows(fit: Fit, language: Language | None = None) -> tuple[list[str], list[list[str]]]:
+    """The head and the rows of the table of coefficients.
+
+    >>> from velado.learning.regression.simulate import simulate, small_job, small_rows
+    >>> fit, _ = simulate(small_job(), dict.fromkeys(("c0", "c1", "c2"), small_rows()))
+    >>> coefficient_rows(fit)[0]
+    ['column', 'coefficient', 'VIF']
+    """
+
+    def text(value: float, form: str = ".4g") -> str:
+        return written(value, form) if language is None else written(value, form, language)
+
+    degrees, spans = degrees_of(fit), intervals(fit)
+    odds = fit.family == "logistic"
+    ratios = fit.family in ("logistic", "poisson")
+    head: list[str] = [say("column"), say("coefficient")]
+    if spans is not None:
+        head += [say("standard error"), "z" if degrees is None else "t", "p", say("95% from"), say("95% to")]
+    if ratios:
+        head.append(say("odds ratio") if odds else say("rate ratio"))
+        head += [say("95% from"), say("95% to")] if spans is not None else []
+    if fit.inflation is not None:
+        head.append("VIF")
+    rows = []
+    for place, (name, beta) in enumerate(zip(fit.names, fit.coefficients, strict=True)):
+        row = [say("(intercept)") if name == INTERCEPT else name, text(beta, ".10g")]
+        if spans is not None and fit.standard_errors is not None:
+            error = fit.standard_errors[place]
+            value = beta / error if error > 0 else math.copysign(math.inf, beta)
+            chance = two_sided(value, degrees) if math.isfinite(value) else 0.0
+            row += [text(error), text(value) if math.isfinite(value) else "", text(chance, ".2g")]
+            row += [text(end) for end in spans[place]]
+        if ratios:
+            ends = () if spans is None else spans[place]
+            row += [text(math.exp(min(700.0, end)), ".5g") for end in (beta, *ends)]
+        if fit.inflation is not None:
+            row.append("" if name == INTERCEPT else text(fit.inflation[place], ".3g"))
+        rows.append(row)
+    return head, rows
+
+
+def facts_of(fit: Fit) -> Iterator[Sentence]:
+    """What is told of the fit as a whole."""
+    facts = fit.facts
+    if "r_squared" in facts:
+        yield say(
+            "R2 {value:.4f}: this share of the target's variance is explained.", value=facts["r_squared"]
+        )
+    if "deviance" in facts:
+        yield say(
+            "Deviance {deviance:,.6g}, found in {rounds} rounds.",
+            deviance=facts["deviance"],
+            rounds=int(facts.get("rounds", 0)),
+        )
+    if "ridge" in facts:
+        yield say(
+            "With noise: penalty {ridge:,.4g} chosen by the noise, in units of columns scaled to -1 and 1. Errors and "
+            "intervals count sampling, noise and the penalty's bias; they are an approximation.",
+            ridge=facts["ridge"],
+        )
+
+
+def cautions(fit: Fit) -> Iterator[Sentence]:
+    """What a reader of the coefficients is warned of: columns that nearly follow from the others.
+
+    >>> from velado.learning.regression.simulate import simulate, small_job, small_rows
+    >>> fit, _ = simulate(small_job(), dict.fromkeys(("c0", "c1", "c2"), small_rows()))
+    >>> list(cautions(fit))
+    []
+    """
+    pairs = zip(fit.names, fit.inflation or (), strict=False)
+    high = [name for name, value in pairs if name != INTERCEPT and value > CAREFUL_INFLATION]
+    if high or fit.facts.get("condition", 1.0) > CAREFUL_CONDITION:
+        yield say(
+            "{columns} nearly follow from the other columns (variance inflation above 10, or condition number "
+            "{condition:,.3g}): their single coefficients mean little.",
+            columns=", ".join(high) or told_all(),
+            condition=fit.facts.get("condition", 1.0),
+        )
+
+
+def told_all() -> Sentence:
+    """When no single column stands out.
+
+    >>> told(told_all())
+    'the columns'
+    """
+    return say("the columns")

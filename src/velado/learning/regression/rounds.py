@@ -1,0 +1,143 @@
+"""What is summed in each round of a secure sum, and what follows from the pooled figures: the same for every family.
+
+exact, linear       a census (`census`), then X'X, X'y, y'y
+exact, others       a census, then gradient and curvature at one point after another (`newton`)
+with noise          the noisy Z'Z alone (`private_sums`): noise needs no thresholds
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from velado.errors import InputError
+from velado.learning.crypto.fixed_point import Columns
+from velado.learning.regression.census import census_of, census_size, refuse_small_cells
+from velado.learning.regression.design_matrix import flat_bounds, flatten, moments_of, unflatten
+from velado.learning.regression.exact_solution import solve_exact
+from velado.learning.regression.fit import Moments, Solved
+from velado.learning.regression.job import Job
+from velado.learning.regression.newton import (
+    MOST_POINTS,
+    Newton,
+    NewtonRows,
+    figure_bound,
+    figures_in,
+    point_bytes,
+    point_in,
+)
+from velado.learning.regression.private_sums import noisy_bounds, noisy_sums, solve_noisy
+from velado.randomness import Tape
+
+
+def most_rounds(job: Job) -> int:
+    """The most sums one run may need.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> most_rounds(small_job())
+    2
+    """
+    if job.noise is not None:
+        return 1
+    return 1 + (MOST_POINTS if job.iterated else 1)
+
+
+def round_bounds(job: Job, number: int) -> list[int]:
+    """The most each figure of one client can be in size, in the round of that number.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> round_bounds(small_job(most_rows=30), 0)
+    [30, 30, 30, 30, 30, 30, 30, 30, 30]
+    """
+    if job.noise is not None:
+        return noisy_bounds(job)
+    if number == 0:
+        return [job.most_rows] * census_size(job)
+    return [figure_bound(job)] * figures_in(job) if job.iterated else flat_bounds(job)
+
+
+class ClientRounds:
+    """One client's figures, round by round.
+
+    >>> from velado.learning.regression.simulate import small_job, small_rows
+    >>> ClientRounds(small_rows(), small_job(), Tape(bytes(32))).figures(0, b"")[0]
+    10
+    """
+
+    def __init__(self, columns: Columns, job: Job, tape: Tape) -> None:
+        self._job = job
+        self._noisy: list[int] = []
+        if job.noise is not None:
+            self._noisy = noisy_sums(columns, job, tape)
+            return
+        self._census = census_of(columns, job)
+        self._newton = NewtonRows(columns, job) if job.iterated else None
+        self._moments = [] if job.iterated else flatten(moments_of(columns, job))
+
+    def figures(self, number: int, point: bytes) -> list[int] | None:
+        """The figures of a round; None where the point is none of this job."""
+        if self._job.noise is not None:
+            return self._noisy
+        if number == 0:
+            return self._census
+        if self._newton is None:
+            return self._moments
+        beta = point_in(point, self._job)
+        return None if beta is None else self._newton.at(beta)
+
+
+class PooledRounds:
+    """What whoever adds the figures makes of them: the next point, or the solution.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> PooledRounds(small_job()).take(0, [30] * 9, 3)
+    b'[]'
+    """
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._newton = Newton(job)
+        self.solved: Solved | None = None
+
+    def take(self, number: int, figures: Sequence[int], clients: int) -> bytes | None:
+        """The pooled figures of a round: the next round's point, or None once there is a solution."""
+        job = self._job
+        if job.noise is not None:
+            self.solved = solve_noisy(figures, job, clients)
+        elif number == 0:
+            check_pooled_rows(figures[0], job, clients)
+            refuse_small_cells(figures, job)
+            return point_bytes(self._newton.point if job.iterated else ())
+        elif job.iterated:
+            self._newton.take(figures)
+            self.solved = self._newton.solved
+            return None if self.solved is not None else point_bytes(self._newton.point)
+        else:
+            self.solved = solve_pooled(unflatten(figures, job), job, clients)
+        return None
+
+
+def check_pooled_rows(rows: int, job: Job, clients: int) -> None:
+    """Nothing, where so many clients have as many rows together as the job allows.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> check_pooled_rows(30, small_job(), 3)
+    """
+    if not clients * job.minimum_rows <= rows <= job.most_rows:
+        raise InputError(
+            "The pooled rows are fewer or more than the job allows.",
+            "The sums of few rows tell much about each of them.",
+            "Agree on other limits at all parties.",
+        )
+
+
+def solve_pooled(moments: Moments, job: Job, clients: int) -> Solved:
+    """The solution of exact pooled moments.
+
+    >>> from velado.learning.regression.design_matrix import total
+    >>> from velado.learning.regression.simulate import small_job, small_rows
+    >>> job = small_job()
+    >>> solve_pooled(total([moments_of(small_rows(), job)] * 3), job, 3).rows
+    30
+    """
+    check_pooled_rows(moments.rows, job, clients)
+    return solve_exact(moments, job)[1]

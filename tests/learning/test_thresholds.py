@@ -1,0 +1,164 @@
+"""What exact sums would tell of single people or single clients is not let out: small cells, few rows, differences of two jobs."""
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from velado.errors import InputError, ProtocolError
+from velado.learning.crypto.fixed_point import Bounded
+from velado.learning.protocols.parts import EarlierJob
+from velado.learning.protocols.protocol_registry import PROTOCOLS
+from velado.learning.protocols.role import make_role
+from velado.learning.regression.census import census_of, points_of, refuse_small_cells
+from velado.learning.regression.job import Job, Party
+from velado.learning.regression.simulate import deliver, simulate
+from velado.randomness import Tape, seeded
+
+CLIENTS = 5
+
+
+def a_job(protocol: str = "secure-sum", clients: int = CLIENTS, **more: Any) -> Job:
+    parties = [Party("e", "evaluator"), *(Party(f"c{i}", "client") for i in range(clients))]
+    if protocol != "secure-sum":
+        parties.append(Party("p", "provider"))
+    features = (Bounded("age", (Fraction(0), Fraction(120))), Bounded("rare", (Fraction(0), Fraction(1))))
+    target = Bounded("marker", (Fraction(0), Fraction(50)))
+    settings: dict[str, Any] = {"bits": 16, "key_bits": 2048, "most_rows": 1000, **more}
+    return Job("t", PROTOCOLS[protocol], features, target, tuple(parties), **settings)
+
+
+def tables_of(members: int, rows: int = 40, complement: bool = False) -> dict[str, dict[str, Any]]:
+    """Tables in which so many people of all, the first client's first, have the rare thing (or lack it)."""
+    draw = seeded(3, "thresholds")
+    tables = {}
+    left = members
+    for place in range(CLIENTS):
+        age = draw.integers(20, 90, rows)
+        rare = np.zeros(rows, dtype=int)
+        own = min(left, 4)
+        rare[:own] = 1
+        left -= own
+        marker = np.round(10 + age / 10 + draw.uniform(0, 1, rows), 1)
+        tables[f"c{place}"] = {"age": age, "rare": 1 - rare if complement else rare, "marker": marker}
+    return tables
+
+
+def roles_of(job: Job, tables: Any, seed: bytes = b"s" * 32) -> dict[str, Any]:
+    return {
+        party.name: make_role(job, party.name, Tape(seed, party.name).bytes(32), tables.get(party.name))
+        for party in job.parties
+    }
+
+
+@pytest.mark.parametrize("complement", [False, True])
+@pytest.mark.parametrize("members", [1, 9])
+def test_a_column_with_one_member_is_not_summed(members: int, complement: bool) -> None:
+    """X'y over a column that marks one person is that person's value; the evaluator must never get there."""
+    job = a_job()
+    roles = roles_of(job, tables_of(members, complement=complement))
+    transcript = deliver(roles)
+    assert "In rare fewer than 10 rows differ" in roles["e"].failure
+    assert all(role.outcome is None for role in roles.values())
+    # The counts alone were summed: nobody sent anything for a second round.
+    assert {m.kind for m in transcript.messages} == {"hello", "roster", "shares", "delivered", "masked", "unmask", "opened", "abort"}  # fmt: skip
+    assert sum(m.kind == "masked" for m in transcript.messages) == CLIENTS
+
+
+def test_ten_members_are_enough_and_the_least_cell_is_the_job_s() -> None:
+    fit, _ = simulate(a_job(), tables_of(10))
+    assert len(fit.coefficients) == 3
+    with pytest.raises(ProtocolError, match="fewer than 11 rows"):
+        simulate(a_job(least_cell=11), tables_of(10))
+
+
+def test_the_key_holder_gives_nothing_out_either() -> None:
+    with pytest.raises(ProtocolError, match="In rare fewer than 10"):
+        simulate(a_job("delegated"), tables_of(1))
+
+
+def test_where_nobody_counts_every_client_keeps_its_share() -> None:
+    with pytest.raises(InputError, match="In rare fewer than 10"):
+        roles_of(a_job("masked"), tables_of(10))
+    tables = {name: {**table, "rare": np.arange(40) % 2} for name, table in tables_of(0).items()}
+    assert roles_of(a_job("masked"), tables)
+
+
+def test_a_target_that_one_person_moves_is_not_summed() -> None:
+    tables = tables_of(20)
+    for table in tables.values():
+        table["marker"] = np.zeros(40)
+    tables["c2"]["marker"][7] = 15.6
+    with pytest.raises(ProtocolError, match="In marker fewer than 10"):
+        simulate(a_job(), tables)
+
+
+def test_fewer_than_three_rows_for_an_unknown_are_not_summed() -> None:
+    job = replace(a_job(minimum_rows=1), target=Bounded("marker", (Fraction(0), Fraction(50))))
+    few = {name: {key: values[:1] for key, values in table.items()} for name, table in tables_of(0).items()}
+    with pytest.raises(ProtocolError, match="fewer than 9 rows for 3 unknowns"):
+        simulate(job, few)
+
+
+def test_a_census_is_what_counting_gives() -> None:
+    job = a_job()
+    table = tables_of(3)["c0"]
+    counts = iter(census_of(table, job))
+    assert next(counts) == 40
+    for column in (*job.features, job.target):
+        for point in points_of(column):
+            assert next(counts) == sum(float(v) != float(point) for v in table[column.name])
+    refuse_small_cells([500, *[0, 500] * 4, 0, 500], job)  # none at all tells nobody's value
+
+
+def marks(job: Job, tables: Any) -> dict[str, dict[str, str]]:
+    return {name: {key: str(hash(tuple(v))) for key, v in table.items()} for name, table in tables.items()}
+
+
+def test_a_second_job_with_one_client_fewer_is_refused_by_those_in_both() -> None:
+    """The difference of the two exact results is one hospital's sums."""
+    tables = tables_of(20)
+    first = a_job()
+    roles = roles_of(first, tables)
+    assert not deliver(roles).failures
+    digests = marks(first, tables)
+    entries = {
+        name: EarlierJob(job=first.digest(), roster=roles[name].released, columns=digests[name])
+        for name in tables
+    }
+    assert entries["c0"].roster == tuple(tables)
+
+    def again(job: Job, drop: tuple[str, ...] = (), rows: Any = None) -> dict[str, Any]:
+        given = tables if rows is None else rows
+        parties = roles_of(job, given, b"t" * 32)
+        for name in tables:
+            if name in parties:
+                parties[name].earlier = (entries[name],)
+                parties[name].own_columns = marks(job, given)[name]
+        quiet = deliver(parties, lambda m: [] if m.sender in drop and m.kind == "masked" else [m])
+        waiting = list(parties["e"].without(drop))
+        while waiting:
+            message = waiting.pop(0)
+            waiting.extend(parties[message.receiver].receive(message))
+        assert quiet is not None
+        return parties
+
+    four = replace(a_job(clients=4), name="second")
+    assert "1 client more or fewer" in again(four)["e"].failure
+    # The same five are named, and one stays silent: those who would open the sums refuse all the same.
+    named = replace(first, name="second")
+    assert "1 client more or fewer" in again(named, drop=("c4",))["e"].failure
+    assert again(named)["e"].outcome is not None
+    # Other columns of the same rows still share the sums of age.
+    narrow = replace(four, features=four.features[:1])
+    assert "1 client more or fewer" in again(narrow)["e"].failure
+    # Noise, or other rows, tell nothing exact of the fifth.
+    noisy = replace(four, epsilon=Fraction(50))
+    assert again(noisy)["e"].outcome is not None
+    others = {
+        name: {"age": t["age"] + 1, "rare": np.roll(t["rare"], 1), "marker": t["marker"] + 1}
+        for name, t in tables.items()
+    }
+    assert again(four, rows=others)["e"].outcome is not None
