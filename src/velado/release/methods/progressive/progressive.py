@@ -135,7 +135,7 @@ class Progressive:
 
     Another *objective* than the loss is searched for in the same way, by `velado.release.methods.progressive.objectives`.
 
-    Effort *fast* searches a twelfth as long, and on large tables of categories not at all; *high* nine times as long.
+    Effort *fast* searches a twelfth as long, and on large tables of categories not at all; *high* some twelve times as long.
     `lower_bound` proves how little *any* release of the same table in groups of the same size must lose.
 
     Cost: near O(n log n) for the tuples and their neighbours, O(n^2 d / k) for the clusters in blocks of at most 40,000
@@ -351,7 +351,8 @@ class Progressive:
         if boxes:
             random = seeded(seed, self.name)
             found = Partition.of(labels).labels
-            labels = improved(lattice(data), found, least, _BOXES[self.effort], random, silent)
+            seconds = _BOXES[self.effort] * (2 if self.effort == "high" and least >= _LARGE_K else 1)
+            labels = improved(lattice(data), found, least, seconds, random, silent)
         return labels
 
 
@@ -370,7 +371,7 @@ _WEIGHTED_SEARCHED = NoteName(
 _LARGE_K = 20
 _DISTINCT = 0.9
 _SMALL = 20_000
-_EFFORT = {"fast": 0.08, "default": 1.0, "high": 8.5}
+_EFFORT = {"fast": 0.08, "default": 1.0, "high": 11.5}
 """About how many times the work of the default is done."""
-_BOXES = {"default": 1.5, "high": 45.0}
-"""About how many seconds of one core the listing of boxes has."""
+_BOXES = {"default": 1.5, "high": 30.0}
+"""About how many seconds of one core the listing of boxes has; twice that for large groups at high effort."""
