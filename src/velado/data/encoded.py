@@ -9,10 +9,11 @@ outwards to its multiples.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 from numba import njit
@@ -34,6 +35,10 @@ from velado.data.schema import Schema
 from velado.data.taxonomy import ROOT_LABEL, Taxonomy
 from velado.errors import ParameterError, SchemaError
 from velado.text import say
+
+T = TypeVar("T")
+_MOST_KEPT = 1_000_000
+"""Cells of a table that remembers what was worked out of it."""
 
 # Rounding: interval ends moved outwards to multiples of a declared step, so that no end is somebody's true value by rule.
 # The ends of a tight cover are the least and the greatest value of a group: two members' own numbers. Rounded ends
@@ -459,6 +464,22 @@ class EncodedTable:
             else np.bincount(values[0], minlength=values[1]).astype(np.int64)
             for name, values in (self.sensitive or {}).items()
         }
+
+    @cached_property
+    def _known(self) -> dict[str, Any]:
+        return {}
+
+    def once(self, asked: str, make: Callable[[], T]) -> T:
+        """What *make* works out of the table alone; the second who asks for it gets what the first got.
+
+        Of a large table nothing is kept: what is worked out of it can take as much room as the table.
+        """
+        if self.rows * len(self.columns) > _MOST_KEPT:
+            return make()
+        if asked not in self._known:
+            self._known[asked] = make()
+        found: T = self._known[asked]
+        return found
 
     def weighed(self, partition: Partition) -> Partition:
         """*partition* of the entries with their rows as weights."""

@@ -164,7 +164,6 @@ def test_threads_change_nothing_on_a_table_of_several_blocks(monkeypatch):
 
     draw = np.random.default_rng(0)
     data = EncodedTable(tuple(number(f"n{n}", draw.normal(size=900)) for n in range(3)), 900)
-    monkeypatch.setattr(_annealing, "_WHOLE", 400)
     monkeypatch.setattr(_annealing, "_BLOCK", 200)
     found = []
     for threads in (1, 2):

@@ -14,8 +14,8 @@ from velado.data.partition import Partition
 from velado.release.goal import Goal, Progress, Promise, silent
 from velado.release.methods._cover_tables import CoverTables, FloatArray, Int64Array
 from velado.release.methods._method import RecoderName, Takes, in_groups, repair
-from velado.release.methods._row_covers import RowCovers
 from velado.release.methods.mondrian import Mondrian
+from velado.release.methods.progressive._annealing import records_of
 from velado.release.methods.progressive._starts import grouping_cost
 from velado.release.methods.progressive.progressive import Progressive
 from velado.release.recoded import NoteName, Recoded
@@ -456,7 +456,7 @@ class GOK:
 
 def _progressive(data: EncodedTable, goal: Goal) -> tuple[Partition, float]:
     """The start of progressive generalization, and the loss it reaches from there by a fast search."""
-    method, rows = Progressive("fast"), RowCovers.of(data)
+    method, rows = Progressive("fast"), records_of(data)
     begun = method.start(data, rows, goal, 0, silent)
     labels = method.searched(data, rows, goal, begun, 0, silent)
     return Partition.of(begun.labels), grouping_cost(rows, labels) / (data.rows * len(data.columns))

@@ -10,8 +10,7 @@ from velado.data.partition import Partition
 from velado.errors import ParameterError
 from velado.release.goal import Goal, Progress
 from velado.release.methods._method import Method
-from velado.release.methods._row_covers import RowCovers
-from velado.release.methods.progressive._annealing import Stopped
+from velado.release.methods.progressive._annealing import Stopped, records_of
 from velado.release.methods.progressive._starts import Start, grouping_cost
 from velado.release.methods.progressive.objectives.mixture import ObjectiveMixture
 from velado.release.methods.progressive.progressive import Progressive
@@ -83,7 +82,7 @@ def improved(
             "--blind makes the groups without them."
         )
         return replace(recoded, notes={**recoded.notes, _NOT_SEARCHED: reason})
-    rows = RowCovers.of(data)
+    rows = records_of(data)
     begun = Start(say("groups of the method"), groups.labels, grouping_cost(rows, groups.labels))
     kept_as_they_are = replace(goal, suppression=0.0)
     stopped, search = Stopped(), Progressive(effort).searched

@@ -9,17 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from velado.data.encode import EncodedTable
 from velado.data.partition import BoolArray, FloatArray, Int32Array, Int64Array, IntArray, Partition
 from velado.release.methods._row_covers import RowCovers
 from velado.release.methods.progressive._annealing_kernel import anneal_block, anneal_small_blocks
 from velado.release.methods.progressive._group_state import State, World, fill_state, total_cost
-from velado.release.methods.progressive._neighbour_graph import kd_blocks, neighbour_graph, scaled
+from velado.release.methods.progressive._neighbour_graph import gathered, kd_blocks, neighbour_graph, scaled
 from velado.release.methods.progressive._regroup_kernel import Plan, Stock
 from velado.text import say
 
-_WHOLE = 40_000
-"""Up to so many rows the table is searched as one block."""
-_BLOCK = 20_000
+_BLOCK = 10_000
+"""Rows of a larger table are searched in blocks of about so many: what their steps touch fits the cache of one core."""
+_FEW_ROUNDS = 40_000
+"""Above so many rows a search has few rounds."""
 _HEAT = 0.1
 _COOLEST = 0.2
 """What is left of the heat before the last round, which has none."""
@@ -57,6 +59,31 @@ Judge = Callable[[Partition], BoolArray]
 """For each group of a partition, whether it may be published."""
 Told = Callable[[float, float], None]
 """Called with the share of the search that is done and the rows x price reached."""
+
+
+def records_of(data: EncodedTable) -> RowCovers:
+    """The records of *data* in the order in which a search has them: of a large table, near ones together.
+
+    >>> from velado.testing.examples import encoded
+    >>> data = encoded(age=[20, 30, 20])
+    >>> records_of(data).records, records_of(data) is records_of(data)
+    (2, True)
+    """
+
+    def made() -> RowCovers:
+        covers = RowCovers.of(data)
+        return gathered(covers, _first_random()) if covers.records > _FEW_ROUNDS else covers
+
+    return data.once("records", made)
+
+
+def world_for(data: EncodedTable, records: RowCovers) -> World:
+    """The world of a search in *data*, whose *records* are those of `records_of`: the same for every goal."""
+    return data.once("world", lambda: world_of(records, _first_random()))
+
+
+def _first_random() -> Int64Array:
+    return np.array([1], dtype=np.int64)
 
 
 def world_of(covers: RowCovers, random: Int64Array) -> World:
@@ -117,12 +144,12 @@ class Schedule:
         sweep = _SWEEPS * rows * (0.7 + 0.006 * min(least, 40) * columns)
         rebuild = 6 + 0.0125 * least * least * columns
         rebuilds = _REBUILDS * min(1.0, 10 / least) * rows / least
-        allowed = effort * 1e6 * (2.2 + 2.6e-5 * min(rows, 20_000) + 0.3e-5 * max(rows - 20_000, 0))
+        allowed = effort * 1e6 * (2.45 + 0.3e-5 * max(rows - _FEW_ROUNDS, 0))
         seeds = 6 if rows <= 500 else 1
         rounds = int(allowed / (sweep + rebuild * rebuilds + 50) / seeds)
         most = int((20 + rows) * max(effort, 1.0))
         # Where rounds are few, heat that the first of them must give up is a round lost.
-        return cls(max(min(rounds, most), 4), seeds, droppable, _HEAT if rows <= _WHOLE else _HEAT / 2)
+        return cls(max(min(rounds, most), 4), seeds, droppable, _HEAT if rows <= _FEW_ROUNDS else _HEAT / 2)
 
 
 def annealed(
@@ -213,7 +240,7 @@ class _Search:
         """One round of every step, no worse than *heat* times a mean group at a step."""
         self.drawn += 1
         heat *= self.steps.warmth(self.world, self.state, self.cost) / self.groups
-        if self.rows.size <= _WHOLE:
+        if self.rows.size <= _BLOCK:
             self.state.block[self.state.block >= 0] = 0
             jobs = [self._job(self.rows, 0, self.groups, np.flatnonzero(self.state.block < 0), heat)]
             self.steps.block(self.world, self.state, *jobs[0])
@@ -241,7 +268,7 @@ class _Search:
         return rows, block, plan, seed, Stock(spare, np.array([max(left, 0)], dtype=np.int64))
 
     def _jobs(self, heat: float) -> list[tuple[Int32Array, int, Plan, int, Stock]]:
-        """Blocks of about 20,000 rows, cut elsewhere every round: each with its rows and the numbers it may need."""
+        """Blocks of about 10,000 rows, cut elsewhere every round: each with its rows and the numbers it may need."""
         rows, edges, groups, spare, given = self._blocks(_BLOCK)
         return [
             self._job(rows[edges[b] : edges[b + 1]], b, int(groups[b]), spare[given[b] : given[b + 1]], heat)

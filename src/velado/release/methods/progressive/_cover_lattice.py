@@ -78,7 +78,7 @@ class CoverLattice:
 
 def lattice(data: EncodedTable) -> CoverLattice:
     """The lattice of *data*: O(n log n) for the tuples, O(values x levels) for the look-up tables."""
-    return _over(data, [_levels(column, data.counts) for column in data.columns])
+    return data.once("lattice", lambda: _over(data, [_levels(c, data.counts) for c in data.columns]))
 
 
 def bound_lattice(data: EncodedTable) -> CoverLattice:

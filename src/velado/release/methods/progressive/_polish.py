@@ -1,4 +1,4 @@
-"""What is had at another goal without a search: rows leave the groups that are there, or boxes are made alone."""
+"""What is had at another goal from what a search has found: rows leave its groups, or one start is made instead of three."""
 
 from __future__ import annotations
 
@@ -10,12 +10,9 @@ import numpy.typing as npt
 from velado.data.encode import EncodedTable
 from velado.data.partition import Partition
 from velado.release.goal import Goal, silent
-from velado.release.methods._row_covers import RowCovers
-from velado.release.methods.progressive._starts import finer, peeled_start
-
-_SMALL = 20_000
-_CHEAP = 30_000_000
-"""Tables of fewer cells, or that all starts are tried on, are run again as a whole: that costs next to nothing."""
+from velado.release.methods.progressive._annealing import records_of
+from velado.release.methods.progressive._starts import AROUND_SEEDS as AROUND_SEEDS
+from velado.release.methods.progressive.progressive import Progressive
 
 
 def without_dear_rows(data: EncodedTable, groups: Partition, least: int, droppable: int) -> Partition:
@@ -60,24 +57,19 @@ def without_dear_rows(data: EncodedTable, groups: Partition, least: int, droppab
     return Partition.of(labels)
 
 
-def boxes_alone(data: EncodedTable, goal: Goal, seed: int) -> Partition | None:
-    """The cheapest boxes of *data*, as the default's fast effort has them; None where there are numbers.
+def at_another_goal(data: EncodedTable, goal: Goal, begun: str, seed: int) -> Partition:
+    """What the default's fast effort finds at another goal on a table whose best start is known by its name.
 
-    On categories alone the other starts hardly ever win; with numbers they do, and a whole run must be made.
+    Records, boxes and neighbours are those of the search before; other starts are made only where that one cannot be.
 
     >>> from velado.release.guarantees.k_anonymity import KAnonymity
     >>> from velado.testing.examples import encoded
-    >>> boxes_alone(encoded(age=[20, 21, 30, 31]), Goal((KAnonymity(2),)), 0) is None
-    True
+    >>> at_another_goal(encoded(age=[20, 31, 21, 30]), Goal((KAnonymity(2),)), AROUND_SEEDS, 0).labels.tolist()
+    [0, 1, 0, 1]
     """
-    covers = RowCovers.of(data)
-    least = max(goal.least_rows, 1)
-    cheap = covers.records**2 * covers.columns < _CHEAP * min(least, 10)
-    if covers.measure.lines or cheap or data.rows * covers.columns <= _SMALL:
-        return None
-    work = min(max(20_000_000, 3000 * data.rows), 300_000_000)  # as the default has it on categories
-    labels, missed = peeled_start(data, covers, goal, work, silent)
-    return None if missed or labels is None else Partition.of(finer(covers, labels, least, seed))
+    method, records = Progressive("fast"), records_of(data)
+    start = method.start(data, records, goal, seed, silent, only=begun)
+    return Partition.of(method.searched(data, records, goal, start, seed, silent))
 
 
 def _prices(data: EncodedTable, rows: npt.NDArray[np.int64]) -> tuple[float, npt.NDArray[np.float64]]:

@@ -60,6 +60,7 @@ class FreedRows(NamedTuple):
     points: FloatArray
     left: Int32Array
     score: FloatArray
+    known: Int32Array
     blur: FloatArray
     into: Int32Array
     low: FloatArray
@@ -78,6 +79,7 @@ def _empty_pool(most: int, columns: int, least: int) -> FreedRows:
         np.empty((most, columns)),
         np.empty(most, dtype=np.int32),
         np.empty(most),
+        np.empty(most, dtype=np.int32),
         np.empty(most),
         np.empty(most, dtype=np.int32),
         np.empty((groups, columns)),
@@ -351,7 +353,7 @@ def _regrow(
     measure = world.measure
     least = plan.least
     points, lows, highs, sizes, prices = pool.points, pool.low, pool.high, pool.size, pool.price
-    left, score, blur, into = pool.left, pool.score, pool.blur, pool.into
+    left, score, known, blur, into = pool.left, pool.score, pool.known, pool.blur, pool.into
     columns = points.shape[1]
     groups = 0
     total = 0.0
@@ -396,12 +398,18 @@ def _regrow(
             for i in range(remaining):
                 blur[i] = 1.0 + noise * next_random(random)
         taken = 0
-        fresh = True
         price = 0.0
+        # A row's score only rises as the group grows: what it was once is passed over where that is too much already.
+        # known[i] is the cover that score[i] is exact for; of an older one it is a lower bound.
+        cover = 0
+        for i in range(remaining):
+            score[i] = 0.0
+            known[i] = -1
         while True:
             end = remaining - 1 - taken
             left[at], left[end] = left[end], left[at]
             score[at] = score[end]
+            known[at] = known[end]
             blur[at] = blur[end]
             into[left[end]] = groups
             taken += 1
@@ -409,17 +417,25 @@ def _regrow(
                 break
             cheapest = np.inf
             for i in range(end):
-                if fresh:
-                    score[i] = joint_cost(measure, lows, highs, groups, points, left[i], np.inf)
-                blurred = score[i] * blur[i] if noise > 0.0 else score[i]
-                if blurred < cheapest:
-                    cheapest = blurred
-                    at = i
-            fresh = score[at] > price
+                factor = blur[i] if noise > 0.0 else 1.0
+                if score[i] * factor >= cheapest:
+                    continue
+                if known[i] != cover:
+                    limit = cheapest / factor
+                    joint = joint_cost(measure, lows, highs, groups, points, left[i], limit)
+                    if joint >= limit:
+                        score[i] = limit
+                        continue
+                    score[i] = joint
+                    known[i] = cover
+                cheapest = score[i] * factor
+                at = i
+            wider = score[at] > price
             price = score[at]
             if total + least * price >= slack:
                 return 0, np.inf
-            if fresh:
+            if wider:
+                cover += 1
                 row = left[at]
                 for c in range(columns):
                     x = points[row, c]

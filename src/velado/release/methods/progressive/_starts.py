@@ -151,7 +151,7 @@ def finer(covers: RowCovers, labels: Int32Array, k: int, seed: int) -> Int32Arra
     return out if grouping_cost(covers, out) < grouping_cost(covers, labels) else labels
 
 
-_FEW = 40_000
+_FEW = 15_000
 _MANY = 300_000
 _SMALL_BLOCK = 8_000
 _THREADS = 2
@@ -199,18 +199,26 @@ def peeled_start(
 
 
 _ALONE = 2_000
+BOXES, AROUND_SEEDS, AT_MEDIANS = (
+    say("boxes, cheapest first"),
+    say("groups around seeds"),
+    say("cuts at medians"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartLimits:
+    """Tuples looked at for boxes, records in a block of k-member, and the kinds of start that are made, by name."""
+
+    work: int
+    few: int
+    kinds: tuple[str, ...] = (BOXES, AROUND_SEEDS, AT_MEDIANS)
 
 
 def starts_for(
-    data: EncodedTable,
-    covers: RowCovers,
-    goal: Goal,
-    work: int,
-    few: int,
-    seed: int,
-    progress: Progress,
+    data: EncodedTable, covers: RowCovers, goal: Goal, limits: StartLimits, seed: int, progress: Progress
 ) -> list[Start]:
-    """Up to three groupings, the boxes first. Blocks of k-member have at most *few* records.
+    """Up to three groupings, the boxes first; none where those asked for cannot be made.
 
     Where the goal counts more than rows, k-member, which cannot ask for it, is mended after; where it reads sensitive
     values, there are the boxes alone.
@@ -228,24 +236,57 @@ def starts_for(
 
     # Where hardly two rows are alike and all columns are numbers, boxes never won and cost most of a start's time.
     alone = covers.columns == covers.measure.lines and covers.records > 0.9 * data.rows > _ALONE
-    if alone and goal.rows_only:
+    if (alone and goal.rows_only) or BOXES not in limits.kinds:
         peeled, missed = None, data.rows
     else:
-        peeled, missed = peeled_start(data, covers, goal, work, within(progress, 0.0, 0.6))
+        peeled, missed = peeled_start(data, covers, goal, limits.work, within(progress, 0.0, 0.6))
     if peeled is not None:
-        offer(say("boxes, cheapest first"), peeled)
+        offer(BOXES, peeled)
     if goal.reads_sensitive:  # to choose between groupings with the values in view would tell of them
         return found
     # On categories alone boxes win; k-member is then tried only where it costs next to nothing.
     cheap = covers.records**2 * covers.columns < 30_000_000 * min(least, 10)
-    if missed or covers.measure.lines or cheap:
-        block = min(few, _FEW if covers.records <= _MANY else _SMALL_BLOCK)
+    if AROUND_SEEDS in limits.kinds and (missed or covers.measure.lines or cheap):
+        if found and goal.rows_only and not _seeds_may_win(covers, found[0], least, seed):
+            return found
+        block = min(limits.few, _FEW if covers.records <= _MANY else _SMALL_BLOCK)
         progress(0.6, "making groups around seeds")
         offer(
-            say("groups around seeds"),
+            AROUND_SEEDS,
             clustered(covers, np.arange(data.rows), least, block, seed).astype(np.int32),
         )
-    progress(0.9, "cutting the table")
-    offer(say("cuts at medians"), Mondrian(cut="relaxed").partition(data, goal, silent).labels)
+    if AT_MEDIANS in limits.kinds:
+        progress(0.9, "cutting the table")
+        offer(AT_MEDIANS, Mondrian(cut="relaxed").partition(data, goal, silent).labels)
     progress(1.0, "cutting the table")
     return found
+
+
+_TRIED = 4_000
+_HOPELESS = 1.2
+"""Clusters of a few thousand records cost up to a sixth more than those of the whole table."""
+
+
+def _seeds_may_win(covers: RowCovers, boxes: Start, k: int, seed: int) -> bool:
+    """Whether k-member in two small parts of a large table comes near what boxes cost there.
+
+    Where it does not, clusters of the whole table, which take most of a start's time, do not either, nor do cuts.
+    """
+    if covers.records <= 3 * _TRIED:
+        return True
+    ones, random = np.ones(covers.records, dtype=np.int64), np.array([2 * seed + 1], dtype=np.int64)
+    order, begins = kd_blocks(scaled(covers), ones, _TRIED, random)
+    tried = np.zeros(covers.records, dtype=np.bool_)
+    for part in (0, (begins.size - 1) // 2):
+        tried[order[begins[part] : begins[part + 1]]] = True
+    rows = np.flatnonzero(tried[covers.record_of])
+    if rows.size < k:
+        return True
+    label = clustered(covers, rows, k, _TRIED, seed).astype(np.int32)
+    record_of, count = covers.record_of[rows], int(label.max()) + 1
+    price, sizes = _grouping_cost(covers.measure, covers.points, record_of, label, count)
+    whole = int(boxes.labels.max(initial=-1)) + 1
+    of_box, _ = _grouping_cost(covers.measure, covers.points, covers.record_of, boxes.labels, whole)
+    there = boxes.labels[rows]
+    paid = float(of_box[there[there >= 0]].sum() + (there < 0).sum() * covers.measure.most.sum())
+    return float((price * sizes).sum()) <= _HOPELESS * paid

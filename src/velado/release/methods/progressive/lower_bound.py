@@ -28,7 +28,7 @@ from velado.release.methods.progressive.pair_prices import pair_prices
 
 BoundEffort = Literal["fast", "tight"]
 
-_STAGES = (1 / 24, 1 / 12, 1 / 6, 1 / 4, 1 / 3, 0.45, 0.6, 0.8, 1.0)
+_STAGES = (1 / 12, 0.2, 1 / 4, 1 / 3, 0.45, 0.6, 0.8, 1.0)
 """How far prices rise in each stage, as shares of the cost of the box that covers everything."""
 _MEMBERS = 1 << 25
 _BOXES = 1 << 20
@@ -36,6 +36,8 @@ _PAIRED = {"fast": 5_000, "tight": 50_000}
 """Distinct rows up to which all pairs are looked at; five times as many where all columns are numbers."""
 _PART = {"fast": 2_000, "tight": 20_000}
 """Distinct rows of a larger table that are given prices from pairs: those that lie most apart."""
+_BOXED = 300_000
+_WORTH = 0.25
 _CHECKED_ROWS, _CHECKED_K, _CHECKED_STEPS = 30_000, 12, 120_000_000
 
 
@@ -157,13 +159,20 @@ def lower_bound(
         return 0.0
     lattice = bound_lattice(data)
     numbers = all(column.is_numeric for column in data.columns)
-    # Windows of numbers bound next to nothing once there are several columns of them.
-    prices = [_box_prices(lattice, k, most_work // 10 if numbers else most_work)[lattice.tuple_of_row]]
-    tuples = lattice.tuples
+    tuples, weights = lattice.tuples, sum(column.weight for column in data.columns)
+    # Windows of numbers bound next to nothing once there are several columns of them, and in a table of very many tuples
+    # the work is spent before a box is full.
+    allowed = most_work // 10 if numbers else most_work
+    best = np.zeros(data.rows)
+    if tuples <= _BOXED:
+        best = _box_prices(lattice, k, allowed)[lattice.tuple_of_row]
     del lattice  # of a large table it takes as much room as the pairs will
     whole = tuples <= _PAIRED[effort] * (5 if numbers else 1)
-    prices.append(pair_prices(data, k, None if whole else _PART[effort]))
-    best = max(prices, key=lambda price: float(price.sum()))
+    # Pairs of a part of the table would have to price its rows at a good deal of all there is to lose.
+    if whole or best.mean() < _WORTH * weights * _PART[effort] / tuples:
+        best = max(
+            best, pair_prices(data, k, None if whole else _PART[effort]), key=lambda price: float(price.sum())
+        )
     if effort == "tight" and tuples <= _CHECKED_ROWS and k <= _CHECKED_K:
         best = checked_prices(data, k, best, _CHECKED_STEPS)
     return max(0.0, float(best.mean()) / len(data.columns))
@@ -173,23 +182,25 @@ def _box_prices(lattice: CoverLattice, k: int, most_work: int) -> Floats:
     """The price of each tuple when all rise together until a box stops them.
 
     A numeric column is charged by the levels of `bound_lattice`, which no interval undercuts. The prices rise in
-    stages; when a stage would look at more tuples than *most_work* allows or fill the room, those still rising stay
-    where they are. O(boxes log boxes) in the boxes that hold k rows.
+    stages; when a stage would look at more tuples than *most_work* allows (no stage looks at fewer than the one before
+    did), or fill the room, those still rising stay where they are. O(boxes log boxes) in the boxes that hold k rows.
     """
     weight = lattice.space.weight
     price = np.full(lattice.tuples, -1.0)
     price[weight >= k] = 0.0
     room = BoxList.of(lattice, _MEMBERS, _BOXES)
-    reached = 0.0
+    reached, last = 0.0, 0
     for share in _STAGES:
         rising = price < 0
-        if not rising.any():
+        if not rising.any() or last > most_work - room.work:
             break
         cap = lattice.top_cost * share
         # Tuples that still rise come first, then the dearest: of the others a box needs its k largest prices.
         order = np.argsort(np.where(rising, -np.inf, -price), kind="stable").astype(np.int32)
-        if not room.list(lattice, order, k, 0.0, cap, most_work - room.work, rising):
+        before = room.work
+        if not room.list(lattice, order, k, 0.0, cap, most_work - before, rising):
             break
+        last = room.work - before
         boxes = room.count
         _raise_prices(room.members, room.starts[: boxes + 1], room.costs[:boxes], weight, k, cap, price)
         reached = cap

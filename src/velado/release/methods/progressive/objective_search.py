@@ -23,6 +23,7 @@ from velado.release.methods.progressive._annealing import (
     Stopped,
     Told,
     annealed,
+    world_for,
     world_of,
 )
 from velado.release.methods.progressive._objective_kernel import (
@@ -169,7 +170,7 @@ def _searched_by_loss(
 ) -> Start:
     """The cheapest start after as many rounds of the search for the loss, the far faster one."""
     begun = min(starts, key=lambda start: start.cost)
-    world = world_of(covers, np.array([2 * seed + 1], dtype=np.int64))
+    world = world_for(data, covers)
     judge: Judge | None = None if goal.rows_only else partial(goal.holds_in_parts, data)
     labels = annealed(
         world,

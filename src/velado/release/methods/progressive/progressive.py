@@ -14,13 +14,12 @@ from velado.randomness import seeded
 from velado.release.goal import Goal, Progress, Promise, silent, within
 from velado.release.methods._method import RecoderName, Takes, published
 from velado.release.methods._row_covers import RowCovers
-from velado.release.methods.progressive._annealing import Schedule, Stopped, annealed, world_of
+from velado.release.methods.progressive._annealing import Schedule, Stopped, annealed, records_of, world_for
 from velado.release.methods.progressive._cover_lattice import CoverLattice, lattice
-from velado.release.methods.progressive._neighbour_graph import gathered
 from velado.release.methods.progressive._neighbourhood_search import search, start
 from velado.release.methods.progressive._peel import BoxList
 from velado.release.methods.progressive._progressive_kernel import Floats, scratch_for
-from velado.release.methods.progressive._starts import Start, grouping_cost, starts_for
+from velado.release.methods.progressive._starts import Start, StartLimits, grouping_cost, starts_for
 from velado.release.methods.progressive._tuple_moves import MOST_SEARCHED, searched_tuples
 from velado.release.methods.progressive._whole_tuples import whole_tuples_start
 from velado.release.methods.progressive.objective_search import (
@@ -136,7 +135,7 @@ class Progressive:
 
     Another *objective* than the loss is searched for in the same way, by `velado.release.methods.progressive.objectives`.
 
-    Effort *fast* searches a twelfth as long, and on large tables of categories not at all; *high* nine times as long.
+    Effort *fast* searches a twelfth as long, and on large tables of categories not at all; *high* some twelve times as long.
     `lower_bound` proves how little *any* release of the same table in groups of the same size must lose.
 
     Cost: near O(n log n) for the tuples and their neighbours, O(n^2 d / k) for the clusters in blocks of at most 40,000
@@ -173,11 +172,10 @@ class Progressive:
         if data.counts is not None:
             return self._of_tuples(data, goal, int(random.integers(1 << 31)), progress)
         seed = int(random.integers(1 << 31))
-        rows = RowCovers.of(data)
-        if rows.records > _LARGE:
-            rows = gathered(rows, np.array([2 * seed + 1], dtype=np.int64))
+        rows = records_of(data)
         if not ObjectiveMixture.of(self.objective).is_usual:
-            starts = self._starts(data, rows, goal, seed, within(progress, 0.0, 0.3))
+            limits = self._limits(data, rows)
+            starts = starts_for(data, rows, goal, limits, seed, within(progress, 0.0, 0.3))
             return self._for_purpose(data, rows, goal, starts, seed, progress)
         begun = self.start(data, rows, goal, seed, within(progress, 0.0, 0.3))
         stopped = Stopped()
@@ -250,8 +248,18 @@ class Progressive:
     def _work(self, data: EncodedTable, lines: bool) -> int:
         return self.work or min(max(20_000_000, (1500 if lines else 3000) * data.total), 300_000_000)
 
-    def start(self, data: EncodedTable, rows: RowCovers, goal: Goal, seed: int, progress: Progress) -> Start:
+    def start(
+        self,
+        data: EncodedTable,
+        rows: RowCovers,
+        goal: Goal,
+        seed: int,
+        progress: Progress,
+        only: str = "",
+    ) -> Start:
         """Where the search begins: the cheapest of three groupings that keep the goal.
+
+        With *only*, the name of one kind, that one where it can be made.
 
         >>> from velado.release.guarantees.k_anonymity import KAnonymity
         >>> from velado.testing.examples import encoded
@@ -259,14 +267,16 @@ class Progressive:
         >>> round(Progressive().start(data, RowCovers.of(data), Goal((KAnonymity(2),)), 0, silent).cost, 2)
         0.36
         """
-        return min(self._starts(data, rows, goal, seed, progress), key=lambda start: start.cost)
+        limits = self._limits(data, rows)
+        found = []
+        if only and goal.rows_only:
+            found = starts_for(data, rows, goal, replace(limits, kinds=(only,)), seed, progress)
+        found = found or starts_for(data, rows, goal, limits, seed, progress)
+        return min(found, key=lambda start: start.cost)
 
-    def _starts(
-        self, data: EncodedTable, rows: RowCovers, goal: Goal, seed: int, progress: Progress
-    ) -> list[Start]:
+    def _limits(self, data: EncodedTable, rows: RowCovers) -> StartLimits:
         work = self._work(data, bool(rows.measure.lines))
-        few = 4_000 if self.effort == "fast" else data.rows
-        return starts_for(data, rows, goal, work, few, seed, progress)
+        return StartLimits(work=work, few=4_000 if self.effort == "fast" else data.rows)
 
     def _for_purpose(
         self,
@@ -339,13 +349,14 @@ class Progressive:
         boxes = goal.rows_only and not rows.measure.lines and alike and self.effort != "fast"
         effort = _EFFORT[self.effort] * (0.65 if boxes else 1.0)
         schedule = Schedule.of(data.rows, len(data.columns), least, goal.suppressible(data.rows), effort)
-        world = world_of(rows, np.array([2 * seed + 1], dtype=np.int64))
+        world = world_for(data, rows)
         judge = None if goal.rows_only else lambda groups: goal.holds_in_parts(data, groups)
         labels: IntArray = annealed(world, begun.labels, least, schedule, seed, told, judge, stopped=stopped)
         if boxes:
             random = seeded(seed, self.name)
             found = Partition.of(labels).labels
-            labels = improved(lattice(data), found, least, _BOXES[self.effort], random, silent)
+            seconds = _BOXES[self.effort] * (2 if self.effort == "high" and least >= _LARGE_K else 1)
+            labels = improved(lattice(data), found, least, seconds, random, silent)
         return labels
 
 
@@ -364,8 +375,7 @@ _WEIGHTED_SEARCHED = NoteName(
 _LARGE_K = 20
 _DISTINCT = 0.9
 _SMALL = 20_000
-_LARGE = 40_000
-_EFFORT = {"fast": 0.08, "default": 1.0, "high": 8.5}
+_EFFORT = {"fast": 0.08, "default": 1.0, "high": 11.5}
 """About how many times the work of the default is done."""
-_BOXES = {"default": 1.5, "high": 45.0}
-"""About how many seconds of one core the listing of boxes has."""
+_BOXES = {"default": 1.5, "high": 30.0}
+"""About how many seconds of one core the listing of boxes has; twice that for large groups at high effort."""
