@@ -75,6 +75,7 @@ RUN_AS_WRITTEN = [
             "transform-columns",
             "samples-and-households",
             "a-parquet-lake",
+            "evidence-for-an-auditor",
         )
     ),
     ROOT / "docs" / "explanation" / "progressive.md",

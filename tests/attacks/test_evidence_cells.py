@@ -22,14 +22,30 @@ from velado.study.run import publish
 
 KEY = Key(bytes(range(40)))
 ROWS = 48
-NASTY = ("zé<ção>&\"q'", "naïve\nline", "tab\there", "☃ snow", "{brace} %s $x", "\\back\\slash", "=cmd|' /C'!A0", "ﬀ-ligature")
+NASTY = (
+    "zé<ção>&\"q'",
+    "naïve\nline",
+    "tab\there",
+    "☃ snow",
+    "{brace} %s $x",
+    "\\back\\slash",
+    "=cmd|' /C'!A0",
+    "ﬀ-ligature",
+)
 
 
 def forms(value: str) -> Iterator[bytes]:
     """A value as files write it: plain, escaped, encoded, hashed."""
     quoted = json.dumps(value)[1:-1]
     kept = json.dumps(value, ensure_ascii=False)[1:-1]
-    texts = {value, quoted, kept, html.escape(value), html.escape(value, quote=False), urllib.parse.quote(value)}
+    texts = {
+        value,
+        quoted,
+        kept,
+        html.escape(value),
+        html.escape(value, quote=False),
+        urllib.parse.quote(value),
+    }
     texts |= {" ".join(value.split()), value.upper(), value.lower(), value[::-1]}
     for text in texts:
         yield text.encode()
@@ -56,7 +72,10 @@ def table() -> tuple[pl.DataFrame, Schema, dict[str, list[str]]]:
             "loose": [f"Dropped{n}q" for n in range(ROWS)],
         }
     )
-    nodes = {region: [p for p, r in zip(places, regions, strict=True) if r == region] for region in sorted(set(regions))}
+    nodes = {
+        region: [p for p, r in zip(places, regions, strict=True) if r == region]
+        for region in sorted(set(regions))
+    }
     columns = {
         "who": {"role": "identifier", "kind": "text", "person": True},
         "income": {"role": "quasi", "kind": "numeric", "bounds": [700_000.37, 800_000.91]},
@@ -94,7 +113,9 @@ def test_no_cell_stands_in_a_pack_in_any_form(tmp_path: Path, law: str, operatio
     )
     shown = done.release.aligned
     for name in shown.columns:  # what was published is no less a cell
-        values.setdefault(f"published {name}", sorted({str(v) for v in shown[name].to_list() if len(str(v)) > 4}))
+        values.setdefault(
+            f"published {name}", sorted({str(v) for v in shown[name].to_list() if len(str(v)) > 4})
+        )
     if operations:
         values["step"] = ["1311.13"]
     pack = gather_evidence(out, law, key=KEY, language="pt")
@@ -102,7 +123,8 @@ def test_no_cell_stands_in_a_pack_in_any_form(tmp_path: Path, law: str, operatio
         whole = b"\0".join([archive.read(name) for name in archive.namelist()])
     assert b"income" in whole and b"illness" in whole  # names of columns do stand in it
     found = {
-        name: sum(form in whole for value in column for form in forms(value)) for name, column in values.items()
+        name: sum(form in whole for value in column for form in forms(value))
+        for name, column in values.items()
     }
     assert {name: hits for name, hits in found.items() if hits} == {}
     figures = (out / "private/measured.json").read_bytes()

@@ -196,7 +196,11 @@ def blocks_of(done, name):
 
 def unfolded(blocks):
     """Every block, those that a reader unfolds too."""
-    return [inner for block in blocks for inner in (unfolded(block["blocks"]) if block["kind"] == "folded" else [block])]
+    return [
+        inner
+        for block in blocks
+        for inner in (unfolded(block["blocks"]) if block["kind"] == "folded" else [block])
+    ]
 
 
 def test_a_risk_that_does_not_fall_is_not_said_to_fall(tmp_path) -> None:

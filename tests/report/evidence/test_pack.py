@@ -200,7 +200,9 @@ def test_nothing_hides_before_behind_or_between_the_files(pack) -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(pack.files):
-            archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), pack.files[name], zipfile.ZIP_DEFLATED)
+            archive.writestr(
+                zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), pack.files[name], zipfile.ZIP_DEFLATED
+            )
     refused(packed.getvalue(), "not written as velado")
     dated = io.BytesIO()
     with zipfile.ZipFile(dated, "w") as archive:
@@ -272,11 +274,24 @@ def test_what_follows_from_the_figures_cannot_be_told_otherwise(pack) -> None:
 
 
 def test_a_document_of_another_form_is_refused(pack) -> None:
-    for text in (b"[]", b"{}", b"{", b"null", b"[" * 100_000, b'{"format": 1}', b'{"format": 1, "format": 1}'):
+    for text in (
+        b"[]",
+        b"{}",
+        b"{",
+        b"null",
+        b"[" * 100_000,
+        b'{"format": 1}',
+        b'{"format": 1, "format": 1}',
+    ):
         listed = json.loads(pack.files[LIST])
         listed["files"]["evidence.json"] = {"sha256": hashlib.sha256(text).hexdigest(), "bytes": len(text)}
         told = (json.dumps(listed, indent=2, ensure_ascii=False) + "\n").encode()
-        files = {**pack.files, "evidence.json": text, LIST: told, SIGNATURE: f"{sign(told, OWNER)}\n".encode()}
+        files = {
+            **pack.files,
+            "evidence.json": text,
+            LIST: told,
+            SIGNATURE: f"{sign(told, OWNER)}\n".encode(),
+        }
         refused(write_archive(files))
     refused(signed({**json.loads(pack.files["evidence.json"]), "extra": "signed by the authority"}))
 
@@ -394,7 +409,7 @@ def test_a_pack_is_private_and_is_not_overwritten(folder, tmp_path) -> None:
 
 def test_hipaa_puts_columns_under_its_eighteen_identifiers(folder) -> None:
     page = gather_evidence(folder, "hipaa", key=OWNER, now=NOW).files["evidence.html"].decode()
-    assert page.count('<td>(') == 18
+    assert page.count("<td>(") == 18
     for letter, column in (("A", "–"), ("B", "city"), ("C", "age"), ("H", "patient")):
         row = page[page.index(f"<td>({letter})</td>") :].split("</tr>")[0]
         assert column in row, letter
