@@ -77,6 +77,7 @@ RUN_AS_WRITTEN = [
             "a-parquet-lake",
             "make-taxonomies",
             "choose-a-preset",
+            "evidence-for-an-auditor",
         )
     ),
     ROOT / "docs" / "explanation" / "progressive.md",
