@@ -13,7 +13,7 @@ from fastapi.responses import Response
 from velado.apps.desk.answers import Answers, DoorAnswer
 from velado.apps.desk.door import form
 from velado.apps.desk.jobs import Job
-from velado.apps.desk.project import now, roles_digest, settled, user
+from velado.apps.desk.project import now, operations_left, roles_digest, settled, user
 from velado.apps.desk.run_shown import AFTER, BEFORE
 from velado.apps.desk.screens._screen import go, job_told, page, project_of
 from velado.apps.desk.screens.promise_screen import begin_run
@@ -187,7 +187,9 @@ def _with_decision(recipe: Recipe, column: str, decision: str, reason: str, step
         return _with_column(recipe, replace(told, side_door="accept", reason=reason))
     if decision == "quasi":
         return _with_column(recipe, replace(told, role="quasi"))
-    operations = [one for one in document.get("operations", []) if one.get("column") != column]  # type: ignore[union-attr]
+    entries = document.get("operations", [])
+    assert isinstance(entries, list)
+    operations = [one for one in entries if one.get("column") != column]
     try:
         width = float(step.replace(",", "."))
     except ValueError:
@@ -211,8 +213,7 @@ def _with_decision(recipe: Recipe, column: str, decision: str, reason: str, step
 def _with_column(recipe: Recipe, column: Any) -> Recipe:
     columns = {**recipe.schema.columns, column.name: column}
     schema = recipe.schema.with_columns(columns.values())
-    left = tuple(one for one in recipe.operations if schema.columns[one.column].published)  # type: ignore[attr-defined]
-    return replace(recipe, schema=schema, operations=left)
+    return replace(recipe, schema=schema, operations=operations_left(recipe, schema))
 
 
 def finished(walk: Walk) -> Job:

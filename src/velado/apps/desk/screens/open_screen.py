@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import shutil
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from velado.apps.desk.answers import Answers, Source
 from velado.apps.desk.databases import copy_of
 from velado.apps.desk.door import check_token, form
 from velado.apps.desk.project import Project, digest_of, refuse_name, settled, source_digest, with_source
-from velado.apps.desk.screens._screen import go, job_told, page, project_of, settings_of, start
+from velado.apps.desk.screens._screen import awaited, go, job_told, page, project_of, settings_of, start
 from velado.apps.desk.walk import Walk
 from velado.data.io import read_schema
 from velado.data.schema import Schema
@@ -117,15 +116,7 @@ def _copied(request: Request, asked: dict[str, str]) -> None:
     runs = project_of(request).runs
     known = {"kind": "copy", "language": language(), "memory": settings_of(request).memory}
     name = jobs.start(runs, {**known, **asked})
-    while (job := jobs.look(runs, name)).state == "running":
-        time.sleep(0.05)
-    if job.state != "done":
-        said = job_told(job).get("error") or {}
-        raise InputError(
-            said.get("what", "The table was not copied."),
-            said.get("why", "The work on it ended before its time."),
-            said.get("fix", "Try again."),
-        )
+    awaited(request, name)
 
 
 @router.post("/open/reading")

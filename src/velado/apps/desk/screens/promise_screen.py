@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,7 @@ from velado.apps.desk import previewing
 from velado.apps.desk.answers import Answers
 from velado.apps.desk.door import Form, form
 from velado.apps.desk.project import changed_meanwhile, roles_digest, settled
-from velado.apps.desk.screens._screen import go, page, project_of, start
+from velado.apps.desk.screens._screen import awaited, go, page, project_of, start
 from velado.apps.desk.walk import Walk
 from velado.errors import ParameterError
 from velado.study.recipe import Recipe
@@ -38,7 +39,7 @@ def show(request: Request) -> Response:
         l=_asked_l(walk.recipe),
         sensitive=[column.name for column in walk.recipe.schema.sensitive],
         presets=previewing.presets(),
-        said=previewing.said(walk),
+        said=walk.answers.said.get(language(), []),
         entry=walk.recipe.to_dict(),
     )
 
@@ -60,12 +61,17 @@ async def preset(request: Request) -> Response:
     walk = Walk.of(project)
     walk.refuse_run()
     name = given.one("preset")
+    if name not in [one for one, _ in previewing.presets()]:
+        raise ParameterError("There is no such preset.", "Nothing was done.", "Choose one of the list.")
+    text = project.recipe_file.read_text("utf-8")
+    job = start(request, "preset", walk, recipe_text=text, preset=name)
+    plan = (await run_in_threadpool(awaited, request, job)).result()
 
     def edit(answers: Answers, recipe: Recipe | None) -> tuple[Answers, Recipe | None]:
         assert recipe is not None and answers.source is not None
-        made = previewing.with_preset(walk, recipe, name)
+        made = Recipe.from_dict(tomllib.loads(plan["recipe_text"]))
         said = settled(roles_digest(made.schema, answers.source.digest))
-        return replace(answers, preset=name, roles=said), made
+        return replace(answers, preset=name, said=plan["said"], roles=said), made
 
     project.change(edit, given.one("state"))
     return go("/promise?saved")

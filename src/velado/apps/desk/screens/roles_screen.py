@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse, Response
 from velado.apps.desk.answers import Answers
 from velado.apps.desk.door import Form, form
 from velado.apps.desk.profile import Profile
-from velado.apps.desk.project import person_digest, roles_digest, settled
+from velado.apps.desk.project import operations_left, person_digest, roles_digest, settled
 from velado.apps.desk.screens._screen import go, page, project_of
 from velado.apps.desk.walk import Walk
 from velado.data.schema import Column, Schema
@@ -91,7 +91,7 @@ async def settle(request: Request) -> Response:
     def edit(answers: Answers, recipe: Recipe | None) -> tuple[Answers, Recipe | None]:
         assert recipe is not None
         schema = _chosen(recipe.schema, given, found)
-        changed = replace(recipe, schema=schema, operations=_still(recipe, schema))
+        changed = replace(recipe, schema=schema, operations=operations_left(recipe, schema))
         said = settled(roles_digest(schema, source.digest))
         person = answers.person
         assert person is not None
@@ -101,11 +101,6 @@ async def settle(request: Request) -> Response:
 
     project.change(edit, given.one("state"))
     return go("/promise" if given.one("next") != "hierarchies" else "/hierarchies")
-
-
-def _still(recipe: Recipe, schema: Schema) -> tuple[Any, ...]:
-    """The column operations whose column is still published."""
-    return tuple(one for one in recipe.operations if schema.columns[one.column].published)
 
 
 def _chosen(schema: Schema, given: Form, found: Profile) -> Schema:
