@@ -21,6 +21,10 @@ _PHRASES = {guarantee.name: guarantee.title for guarantee in GUARANTEES} | {
         say("as in the paper"),
         say("a blank is a value of its own"),
         say("a blank matches anything"),
+        # what a preset does with a column
+        say("held back"),
+        say("changed"),
+        say("as the schema says"),
     )
 }
 

@@ -395,5 +395,6 @@ def _no_such(kind: PartKind, name: str) -> Sentence:
         "model": say("There is no model {name}.", name=name),
         "protocol": say("There is no protocol {name}.", name=name),
         "approach": say("There is no approach {name}.", name=name),
+        "preset": say("There is no preset {name}.", name=name),
         "part": say("There is no part {name}.", name=name),
     }[kind]

@@ -17,6 +17,8 @@ from velado.release.operations.pram import PRAM
 from velado.release.operations.rank_swap import RankSwap
 from velado.release.operations.round_numbers import RoundNumbers
 from velado.release.operations.suppress import Suppress
+from velado.release.operations.year import Year
+from velado.release.operations.zip_prefix import ZipPrefix
 
 OPERATIONS: tuple[type[Operation], ...] = (
     BottomCode,
@@ -31,6 +33,8 @@ OPERATIONS: tuple[type[Operation], ...] = (
     RoundNumbers,
     Suppress,
     TopCode,
+    Year,
+    ZipPrefix,
 )
 
 __all__ = [
@@ -49,6 +53,8 @@ __all__ = [
     "RoundNumbers",
     "Suppress",
     "TopCode",
+    "Year",
+    "ZipPrefix",
     "apply_operations",
     "columns_of",
     "imputation_effect",

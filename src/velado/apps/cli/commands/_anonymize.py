@@ -13,6 +13,7 @@ from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import OfSetting, OneOf, command, option
 from velado.apps.cli.commands._inspect import inferred
+from velado.apps.cli.commands._presets import preset_named
 from velado.apps.cli.engine_flags import EngineFlags, in_memory, is_lake
 from velado.apps.cli.options import META, CommandWithMethodFlags, by_person
 from velado.errors import SchemaError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from velado.data.schema import Schema
     from velado.data.table import Table
     from velado.release.methods._method import Method
+    from velado.release.operations._operation import Operation
     from velado.study.engine_run import EnginePublished
     from velado.study.run import Published
 
@@ -46,6 +48,10 @@ def anonymize(
         ),
     ] = None,
     promises: flags.PromiseFlags,
+    preset: Annotated[
+        str | None,
+        option("--preset NAME", help="Promise and operations by what the table is for; see `velado presets`."),
+    ] = None,
     suppression: flags.Suppression = 0.0,
     seed: flags.Seed = 0,
     folder: flags.FolderFlags,
@@ -105,6 +111,7 @@ def anonymize(
         engine.refuse(
             [
                 ("--keep-order", keep_order),
+                ("--preset", preset is not None),
                 ("--population", promises.population is not None),
                 ("--bound tight", bound == "tight"),
                 ("--improve", improve),
@@ -171,7 +178,7 @@ def anonymize(
         from velado.study.run import publish
 
         chosen = _method(method)
-        inspection, beside = None, dict[str, bytes]()
+        inspection, beside, said = None, dict[str, bytes](), tuple[str, ...]()
         source: Path | Table | pl.DataFrame
         if schema is None:
             source, inspection, beside["schema.toml"] = inferred(Path(file), reading)
@@ -179,13 +186,24 @@ def anonymize(
         else:
             meaning = _meaning(schema, reading, round_intervals)
             source = in_memory(file, meaning) if is_lake(file) else reading.source(Path(file))
+        further = promises.guarantees(by_person(per, meaning))
+        operations: tuple[Operation, ...] = ()
+        if preset is not None:
+            source = _table_of(source, meaning, reading, undeclared)
+            plan = preset_named(preset).applied(source)
+            meaning, operations = plan.schema, plan.operations
+            named = {one.name for one in further}
+            further = (*further, *(one for one in plan.guarantees if one.name not in named))
+            k, suppression = plan.k if k is None else k, suppression or plan.suppression
+            said = plan.said
         published = publish(
             source,
             meaning,
             chosen(**ctx.meta.get(META, {})),
-            promises.guarantees(by_person(per, meaning)),
+            further,
             k=k,
             out=folder.output,
+            operations=operations,
             suppression=suppression,
             seed=seed,
             per=per,
@@ -214,7 +232,22 @@ def anonymize(
             path=place,
         )
         show.present([inferred_roles, *roles(inspection)])
+    if said and not show.manner().silent:
+        show.present(list(said))
     show_published(published)
+
+
+def _table_of(
+    source: Path | Table | pl.DataFrame,
+    meaning: Schema,
+    reading: flags.ReadingFlags,
+    undeclared: Literal["refuse", "drop", "keep"],
+) -> Table:
+    from velado.data.io import read_table
+
+    if isinstance(source, Path):
+        return reading.table(source, meaning, undeclared)
+    return read_table(source, meaning, undeclared)
 
 
 def _method(name: str) -> type[Method]:
