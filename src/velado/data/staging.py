@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from pathlib import Path, PurePosixPath
 
 from velado.data.formulas import Formulas as Formulas
@@ -332,6 +333,18 @@ def file_digest(path: Path) -> str:
     """
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def day_of_writing() -> date:
+    """Today, in UTC; or the day that SOURCE_DATE_EPOCH names, so that a run can be repeated on another day.
+
+    >>> day_of_writing() >= date(1970, 1, 1)
+    True
+    """
+    named = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if named.isdecimal() and int(named) < 2**34:
+        return datetime.fromtimestamp(int(named), UTC).date()
+    return datetime.now(UTC).date()
 
 
 def reason_of(error: OSError | ValueError) -> str:

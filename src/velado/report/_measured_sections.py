@@ -1,17 +1,15 @@
-"""The sections of a release's report on what was measured: risk, guesses, loss and its reasons, group sizes, distributions."""
+"""The sections of a release's report on what was measured: risk, guesses, group sizes, distributions, readings of blanks."""
 
 from __future__ import annotations
 
 from velado.measures import measure_registry
-from velado.measures.declared import Measure
 from velado.measures.risk.reidentification import ClassSizes
 from velado.measures.utility.distribution import Distribution
-from velado.release.methods.progressive.progressive import Progressive
-from velado.report.blocks import Block, Bullets, Code, Section, Table, section, table, text
+from velado.report.blocks import Block, Folded, Section, Table, section, table, text
 from velado.report.charts import Bar, BarChart
-from velado.report.facts import ReleaseFacts, WhatIf
+from velado.report.facts import ReleaseFacts
 from velado.report.phrases import phrase
-from velado.report.score_lines import further_lines
+from velado.report.score_lines import further_measures
 from velado.text import count, listed, number, plain, say, share
 
 SHOWN_SUBSETS = 8
@@ -35,14 +33,43 @@ def risk_section(facts: ReleaseFacts) -> Section:
         people=alone.unique_people,
         of=alone.people,
     )
-    blocks: list[Block | str] = [
+    explained = say(
+        "The prosecutor knows that the person is in the table, the journalist does not. The marketer wants to match many and "
+        "accepts errors."
+    )
+    alike = (
+        ()
+        if scores.after.rows.population
+        else (
+            say(
+                "No table of the population was given, so the journalist's risk is taken to be the prosecutor's."
+            ),
+        )
+    )
+    thresholds = Table(
+        say("Share of {unit} whose risk (prosecutor) is above a threshold", unit=unit),
+        (say("risk above"), *series),
+        [
+            (f"> {share(limit, 0)}", share(part), share(after.prosecutor.share_above[limit]))
+            for limit, part in before.prosecutor.share_above.items()
+        ],
+    )
+    chart = BarChart(
+        title=say("Chance to pick the right one, before and after"),
+        description=risk_change(before.prosecutor.highest, after.prosecutor.highest),
+        axis=say("chance in percent"),
+        series=series,
+        bars=tuple(Bar(*one) for one in shown),
+        in_table=True,
+    )
+    return section(
+        "risk",
+        say("Risk before and after"),
         text(
             say(
-                "The risk is the chance that an attacker who knows the quasi-identifiers points at the right one."
+                "The risk is the chance that who knows the quasi-identifiers points at the right one, counted in {unit}.",
+                unit=unit,
             ),
-            say("It is counted in {unit}.", unit=unit),
-        ),
-        text(
             say(
                 "In the original table {rows:,} rows ({share}) are alone with their combination of "
                 "quasi-identifiers; in the published one {after:,}.",
@@ -52,42 +79,23 @@ def risk_section(facts: ReleaseFacts) -> Section:
             ),
             of_people or "",
         ),
-        BarChart(
-            title=say("Chance to pick the right one, before and after"),
-            description=risk_change(before.prosecutor.highest, after.prosecutor.highest),
-            axis=say("chance in percent"),
-            series=series,
-            bars=tuple(Bar(*one) for one in shown),
-            in_table=True,
-        ),
-        Table(
-            say("Chance to pick the right one"),
-            (say("attacker"), *series),
-            [(name, *texts) for name, _, texts in shown],
-        ),
-        Table(
-            say("Share of {unit} whose risk (prosecutor) is above a threshold", unit=unit),
-            (say("risk above"), *series),
-            [
-                (f"> {share(limit, 0)}", share(part), share(after.prosecutor.share_above[limit]))
-                for limit, part in before.prosecutor.share_above.items()
-            ],
-        ),
-        text(
-            say(
-                "The prosecutor knows that the person is in the table. The journalist does not know it. The "
-                "marketer wants to match as many as possible and accepts errors."
-            ),
-            ""
-            if scores.after.rows.population
-            else say(
-                "No table of the population was given, so the journalist's risk is taken to be the prosecutor's."
+        explained,
+        Table("", (say("attacker"), *series), [(name, *texts) for name, _, texts in shown]),
+        Folded(
+            say("Chart, thresholds, record linkage, and attackers who know only some columns"),
+            tuple(
+                part if not isinstance(part, str) else text(part)
+                for part in (
+                    chart,
+                    *alike,
+                    thresholds,
+                    _linkage(facts),
+                    *_partial(facts),
+                    *further_measures(facts.scores, measure_registry.RISK),
+                )
             ),
         ),
-        _linkage(facts),
-        *_further(facts, measure_registry.RISK),
-    ]
-    return section("risk", say("Risk before and after"), *blocks)
+    )
 
 
 def risk_change(before: float, after: float) -> str:
@@ -109,16 +117,6 @@ def risk_change(before: float, after: float) -> str:
         "For a person known to be in the table, the highest chance falls from {before} to {after}.",
         before=old,
         after=new,
-    )
-
-
-def _further(facts: ReleaseFacts, part: tuple[Measure, ...]) -> list[Block]:
-    """The measures of one number that have no words of their own, in a table; nothing where there are none."""
-    rows = [[name, shown] for name, _, shown in further_lines(facts.scores, part)]
-    return (
-        [Table(say("What the release cost and bought"), [say("measure"), say("release")], rows)]
-        if rows
-        else []
     )
 
 
@@ -168,12 +166,11 @@ def guesses_section(facts: ReleaseFacts) -> Section:
         "guesses",
         title,
         say(
-            "Nobody has to be picked out to learn something about them: what is common in a group can be "
-            "guessed. The attacker knows the quasi-identifiers and names the most common value of the "
-            "person's group."
+            "Nobody has to be picked out to be known: an attacker names the most common value of the person's group, the "
+            "person's own row aside."
         ),
         table(
-            say("How often a sensitive value is guessed right"),
+            "",
             found,
             (say("sensitive column"), lambda part: part.column),
             (say("from the release"), lambda part: share(part.guessed.share)),
@@ -181,31 +178,24 @@ def guesses_section(facts: ReleaseFacts) -> Section:
             (say("from the whole table alone"), lambda part: share(part.baseline.share)),
             (say("rows in groups with one value only"), lambda part: share(part.homogeneous[1.0])),
         ),
-        text(
-            say(
-                "The release helps to guess {columns}: the difference is larger than chance.",
-                columns=listed(better),
-            )
-            if better
-            else say(
-                "With the release nothing is guessed better than by naming the most common value of the whole "
-                "table, as far as chance lets one say."
-            ),
-            say("The row that is guessed is not counted in its own group."),
+        say(
+            "The release helps to guess {columns}: the difference is larger than chance.",
+            columns=listed(better),
+        )
+        if better
+        else say(
+            "With the release nothing is guessed better than by naming the most common value of the whole "
+            "table, as far as chance lets one say."
         ),
     )
 
 
-def partial_section(facts: ReleaseFacts) -> Section:
+def _partial(facts: ReleaseFacts) -> list[Block | str]:
     """What an attacker achieves who knows only some of the quasi-identifiers."""
-    title = say("Knowing only some columns")
     known = None if facts.scores.disclosure is None else facts.scores.disclosure.partial
     if known is None:
-        many = say("There are too many sets of columns to try them all on a table of this size.")
-        return section("partial", title, many)
-    return section(
-        "partial",
-        title,
+        return [say("There are too many sets of columns to try them all on a table of this size.")]
+    return [
         say(
             "All {subsets:,} sets of up to {largest:,} quasi-identifiers were tried. In the original table "
             "{before:,} of them single out at least one row, in the published one {after:,}.",
@@ -223,192 +213,6 @@ def partial_section(facts: ReleaseFacts) -> Section:
             (say("smallest group before"), lambda part: count(part.before.smallest_class)),
             (say("smallest group after"), lambda part: count(part.after.smallest_class)),
         ),
-    )
-
-
-# ---- cost: loss, why, group sizes, distributions
-
-
-def loss_section(facts: ReleaseFacts) -> Section:
-    """What the release gave up, per column and overall."""
-    ncp, false = facts.ncp, facts.scores.false_cells
-    ordered = sorted(ncp.by_column.items(), key=lambda item: (-item[1], item[0]))
-    header = [say("column"), say("loss of detail")]
-    rows = [[name, share(value)] for name, value in ordered] + [[say("all columns"), share(ncp.overall)]]
-    if false is None:
-        truth = say(
-            "False cells were not counted: after the column operations the published texts cannot be compared "
-            "with the original values."
-        )
-    else:
-        header.append(say("false cells"))
-        shares = [*(false.by_column.get(name, 0.0) for name, _ in ordered), false.share]
-        rows = [[*row, share(wrong)] for row, wrong in zip(rows, shares, strict=True)]
-        truth = say("No published cell is false: each one covers the true value of its row.")
-        if false.cells:
-            truth = say(
-                "{cells:,} published cells ({share}) do not cover the true value of their row: the method "
-                "publishes substitutes. Say so wherever the table is used.",
-                cells=false.cells,
-                share=share(false.share),
-            )
-    variant: str = ncp.variant
-    if variant == "leaves-1":
-        variant = say(
-            "“leaves-1” (interval width / domain width for numbers; (leaves covered - 1) / (leaves - 1) for "
-            "categories; a row left out counts 100%)"
-        )
-    above, bound = facts.above_best_percent, []
-    if above is not None:
-        near = say("This is the best possible for this table.")
-        if above > 0:
-            near = say("At most {above:,}% above the best possible for this table.", above=above)
-        bound = [
-            text(
-                near,
-                say(
-                    "It was proven by computation that no release of this table in groups of at least this size can "
-                    "lose less than {bound}, whatever the method. The best possible may lie above that limit, so "
-                    "the true gap may be smaller.",
-                    bound=share(facts.lower_bound),
-                ),
-            )
-        ]
-    before, reached = facts.release.loss_before, facts.release.loss
-    improved = []
-    if before is not None:
-        improved = [
-            say(
-                "The method's own groups lost {before}; rows were then exchanged between them, which brought the loss to "
-                "{after}. The promise was kept all the while.",
-                before=share(before),
-                after=share(reached),
-            )
-        ]
-    chart = BarChart(
-        title=say("Loss of detail in each quasi-identifier"),
-        description=say(
-            "The column that loses most is {column} with {loss}.",
-            column=ordered[0][0],
-            loss=share(ordered[0][1]),
-        ),
-        axis=say("loss in percent of the column's detail"),
-        series=(say("loss of detail"),),
-        bars=tuple(Bar(name, (value,), (share(value),)) for name, value in ordered),
-        in_table=True,
-    )
-    intro = text(
-        say(
-            "On average {loss} of what the quasi-identifiers could say is no longer said (0% = everything as "
-            "before, 100% = nothing left).",
-            loss=share(ncp.overall),
-        ),
-        say("Measure: normalized certainty penalty, variant {variant}.", variant=variant),
-    )
-    losses = Table(say("Loss and false cells in each quasi-identifier"), header, rows)
-    further = _further(facts, measure_registry.UTILITY)
-    return section("loss", say("What it cost"), intro, *improved, *bound, chart, losses, truth, *further)
-
-
-def why_section(facts: ReleaseFacts) -> Section:
-    """Which columns and rows carry the loss, and what another setting would change."""
-    losses = facts.row_losses
-    blocks: list[Block | str] = []
-    if facts.ncp.overall == 0:
-        blocks.append(say("Nothing was lost: the rows were alike enough as they were."))
-    else:
-        shares = sorted(losses.column_shares().items(), key=lambda item: (-item[1], item[0]))
-        few = losses.carried_by(0.05)
-        blocks += [
-            say(
-                "These columns carry most of the loss: {columns}.",
-                columns=listed(f"{name} ({share(part)})" for name, part in shares[:3] if part > 0),
-            ),
-            say(
-                "The costliest 1% of the rows carry {one} of the loss, the costliest 5% carry {five}.",
-                one=share(losses.carried_by(0.01)),
-                five=share(few),
-            ),
-            (
-                say(
-                    "The loss is spread evenly: no few rows force it, and leaving some out would gain little."
-                )
-                if few < 0.15
-                else say("A few unusual rows force much of it: allowing some suppression may pay.")
-            ),
-            table(
-                say("The costliest published rows (the first row of data is row 1)"),
-                losses.costliest(),
-                (say("row"), lambda row: count(row.row)),
-                (say("columns that cost it most"), lambda row: listed(row.columns)),
-                (say("loss of detail"), lambda row: share(row.loss)),
-                labels=2,
-            ),
-        ]
-    k = facts.now.k or 5
-    blocks += [
-        *_what_ifs(facts),
-        say(
-            "This report is about one method. What the other methods cost at the same promise on the same table "
-            "is shown by this command, which writes nothing:"
-        ),
-        Code(f"velado compare FILE --schema SCHEMA -k {k}"),
-    ]
-    return section("why", say("Why this result"), *blocks)
-
-
-def _what_ifs(facts: ReleaseFacts) -> list[Block | str]:
-    runs, now = facts.what_ifs.runs, facts.now
-    if facts.what_ifs.skipped == "large":
-        large = say("The table is large, so the method was not run again with other settings.")
-        return [large]
-    if facts.what_ifs.skipped == "no-k":
-        return [say("The method promises no k, so there is no other k to compare with.")]
-    if not runs:
-        return []
-
-    def row(run: WhatIf) -> tuple[str, ...]:
-        same = (run.k, run.suppression) == (now.k, now.suppression)
-        figures = (run.suppressed, run.groups, run.smallest)
-        return (
-            f"{count(run.k)}{' *' if same else ''}",
-            share(run.suppression),
-            share(run.loss),
-            *(count(figure) for figure in figures),
-        )
-
-    header = (
-        "k",
-        say("suppression allowed"),
-        say("loss of detail"),
-        say("rows left out"),
-        say("groups"),
-        say("smallest group"),
-    )
-    done = [row(run) for run in (now, *runs) if not run.failed]
-    method = facts.release.method
-    shortened = isinstance(method, Progressive) and method.effort != "fast"
-    failed = [
-        say(
-            "k = {k:,} with suppression up to {suppression} is not possible: {why}",
-            k=run.k,
-            suppression=share(run.suppression),
-            why=run.failed,
-        )
-        for run in runs
-        if run.failed
-    ]
-    return [
-        Table(say("What another k or suppression would change (* = this release)"), header, done),
-        say(
-            "The same method was run again with only that setting changed. Nothing of these runs is published."
-        ),
-        *(
-            [say("These runs search for a shorter time: a release made for one of them may lose less.")]
-            if shortened
-            else []
-        ),
-        *([Bullets(failed)] if failed else []),
     ]
 
 
@@ -436,17 +240,26 @@ def groups_section(sizes: ClassSizes) -> Section:
     return section("groups", say("How large the groups are"), summary, chart)
 
 
-def distributions_section(facts: ReleaseFacts) -> Section:
-    """Each quasi-identifier before and after."""
-    blocks: list[Block | str] = [
-        say(
-            "How the published table shows each quasi-identifier. A published range is spread evenly over the "
-            "values it covers, as a reader who knows no more would do."
+def details_section(facts: ReleaseFacts) -> Section:
+    """Group sizes, distributions and readings of blanks, each to be unfolded."""
+    groups = groups_section(facts.scores.after.class_sizes)
+    spread: list[Block] = [
+        text(
+            say(
+                "How the published table shows each quasi-identifier. A published range is spread evenly over the "
+                "values it covers, as a reader who knows no more would do."
+            )
         )
     ]
     for found in facts.scores.distributions:
-        blocks += _distribution(found)
-    return section("distributions", say("Distributions before and after"), *blocks)
+        spread += (part if not isinstance(part, str) else text(part) for part in _distribution(found))
+    return section(
+        "details",
+        say("Details"),
+        Folded(groups.title, groups.blocks),
+        Folded(say("Distributions before and after"), tuple(spread)),
+        _blanks(facts),
+    )
 
 
 def _distribution(found: Distribution) -> list[Block | str]:
@@ -490,3 +303,19 @@ def _distribution(found: Distribution) -> list[Block | str]:
             ),
         ),
     ]
+
+
+def _blanks(facts: ReleaseFacts) -> Folded:
+    """The two readings of blanks and stars."""
+    intro = say(
+        "A blank or * can be read as a value of its own, or as matching anything. The promise is checked with the "
+        "first, stricter reading."
+    )
+    sizes = table(
+        "",
+        facts.release.checked.readings,
+        (say("reading"), lambda reading: phrase(reading.name)),
+        (say("smallest group"), lambda reading: count(reading.smallest)),
+        (say("mean group"), lambda reading: number(reading.mean, 1)),
+    )
+    return Folded(say("Two readings of blanks"), (text(intro), sizes))

@@ -230,4 +230,5 @@ class Page:
     notice: Notice | None = None
     key_figures: tuple[Figure, ...] = ()
     footer: str = ""
+    notice_first: bool = False
     contents: str = say("Contents")

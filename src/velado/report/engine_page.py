@@ -159,7 +159,7 @@ def _promise(facts: EngineFacts) -> Section:
 
 
 def _limits(facts: EngineFacts) -> Section:
-    return limits_section(facts.release.verdicts, facts.quasi, facts.release.plan.goal)
+    return limits_section(facts.release.verdicts, facts.release.plan.goal)
 
 
 def _loss(facts: EngineFacts) -> Section:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
 from typing import Literal
 
@@ -19,7 +20,8 @@ from velado.data.taxonomy import ROOT_LABEL
 from velado.measures.measured import Exposure, Scores
 from velado.measures.risk.reidentification import Reidentification
 from velado.measures.utility.ncp import CertaintyPenalty
-from velado.release.operations import Perturb, RoundNumbers
+from velado.release.guarantees._guarantee import Verdict
+from velado.release.operations import Perturb, RoundNumbers, columns_of
 from velado.release.release import Release
 from velado.release.side_doors import promise_with_side_doors, smallest_with_doors
 from velado.release.side_doors.door import telling_columns
@@ -108,6 +110,23 @@ class WhatIfs:
 
     runs: tuple[WhatIf, ...] = ()
     skipped: Literal["", "large", "no-k"] = ""
+
+
+Fate = Literal["published", "generalized", "altered", "held back", "dropped"]
+
+
+@dataclass(frozen=True)
+class ColumnFate:
+    """A column of the source, its role, what became of it, and its loss if it is a quasi-identifier.
+
+    >>> ColumnFate("cpf", "identifier", "held back").loss is None
+    True
+    """
+
+    name: str
+    role: str
+    fate: Fate
+    loss: float | None = None
 
 
 @dataclass(frozen=True)
@@ -209,6 +228,8 @@ class ReleaseFacts:
     what_ifs: WhatIfs
     source: SourceFacts
     output: OutputFacts
+    made_on: date | None = None
+    version: str = ""
 
     @property
     def quasi(self) -> list[str]:
@@ -225,6 +246,41 @@ class ReleaseFacts:
     def smallest(self) -> int:
         """The smallest group of the published table."""
         return self.scores.after.class_sizes.smallest
+
+    @property
+    def counted_in(self) -> Literal["people", "rows"]:
+        """What k-anonymity counts."""
+        crowd = self._crowd
+        return "people" if crowd is not None and crowd.unit == "people" else "rows"
+
+    @property
+    def crowd(self) -> int:
+        """The smallest group in the unit that is counted."""
+        crowd = self._crowd
+        return int(crowd.achieved) if crowd is not None and self.counted_in == "people" else self.smallest
+
+    @property
+    def _crowd(self) -> Verdict | None:
+        return next((found for found in self.release.verdicts if found.guarantee == "k-anonymity"), None)
+
+    @property
+    def inventory(self) -> list[ColumnFate]:
+        """Every column of the source and what became of it."""
+        release = self.release
+        schema, published = release.original.schema.columns, set(release.aligned.columns)
+        altered = {name for one in release.operations for name in columns_of(one, release.original.schema)}
+        out = []
+        for name in self.source.columns:
+            loss = self.ncp.by_column.get(name)
+            fate: Fate = "held back"
+            if name in published:
+                fate = "altered" if name in altered else "generalized" if loss else "published"
+            out.append(ColumnFate(name, schema[name].role if name in schema else "other", fate, loss))
+        dropped = release.original.dropped
+        return [
+            *out,
+            *(ColumnFate(n, "undeclared", "dropped") for n in (() if dropped is None else dropped.columns)),
+        ]
 
     @property
     def warnings(self) -> list[str]:
@@ -308,6 +364,13 @@ class ReleaseFacts:
         smallest = smallest_with_doors(self.release.aligned, self.quasi, doors)
         return telling_columns(doors, self.quasi), smallest
 
+    @cached_property
+    def open_doors(self) -> tuple[list[str], int | None]:
+        """The columns of doors nobody accepted, and the smallest group for who knows them all too; None without any."""
+        doors = [door for door in self.release.side_doors if not door.accepted]
+        names = list(dict.fromkeys(n for door in doors for n in door.columns if n not in self.quasi))
+        return names, self.smallest_behind(*names) if names else None
+
     def facts(self) -> dict[str, object]:
         """All of it as plain values, for `report.json`: with labels of the original table, so not for publication."""
         behind, smallest = self.behind_doors
@@ -333,6 +396,10 @@ class ReleaseFacts:
                 "what_if": self.what_ifs,
             },
             "behind_side_doors": {"columns": behind, "smallest_group": smallest},
+            "behind_open_doors": {"columns": self.open_doors[0], "smallest_group": self.open_doors[1]},
+            "columns": self.inventory,
+            "counted_in": self.counted_in,
+            "velado": self.version,
             "distributions": {part.name: part.to_dict() for part in self.scores.distributions},
             "measures": self.scores.to_dict(),
         }

@@ -28,6 +28,22 @@ _PHRASES = {guarantee.name: guarantee.title for guarantee in GUARANTEES} | {
     )
 }
 
+FATES = {
+    "published": say("published as it was"),
+    "generalized": say("generalized"),
+    "altered": say("altered, then published"),
+    "held back": say("held back"),
+    "dropped": say("dropped: the schema does not name it"),
+}
+ROLES = {
+    "identifier": say("identifier"),
+    "quasi": say("quasi-identifier"),
+    "sensitive": say("sensitive"),
+    "other": say("other"),
+    "undeclared": say("undeclared"),
+}
+"""Roles of columns and what became of them, in words."""
+
 NEVER_PROMISED = (
     say(
         "Combining this release with another one of the same people, made earlier or later or by somebody else."

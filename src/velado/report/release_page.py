@@ -16,20 +16,19 @@ from velado.release.goal import Goal
 from velado.release.guarantees._guarantee import Verdict
 from velado.release.methods._method import Method
 from velado.release.operations import columns_of
+from velado.report._cost_sections import bins_section, loss_section, why_section
 from velado.report._measured_sections import (
-    distributions_section,
-    groups_section,
+    details_section,
     guesses_section,
-    loss_section,
-    partial_section,
     risk_section,
-    why_section,
 )
+from velado.report._steward_sections import inventory_section, sample_section, warnings_section
 from velado.report.blocks import (
     Block,
     Bullets,
     Code,
     Figure,
+    Folded,
     Notice,
     Page,
     Section,
@@ -41,9 +40,9 @@ from velado.report.blocks import (
     text,
 )
 from velado.report.facts import OutputFacts, ReleaseFacts, SourceFacts
-from velado.report.phrases import NEVER_PROMISED, note_rows, phrase, typed, verdict_sentence
+from velado.report.phrases import NEVER_PROMISED, note_rows, phrase, typed
 from velado.settings import describe
-from velado.text import NOTHING, count, few_digits, join, listed, number, plain, say, say_n, share
+from velado.text import NOTHING, count, day, few_digits, join, listed, plain, say, say_n, share
 
 
 def release_page(facts: ReleaseFacts) -> Page:
@@ -51,54 +50,70 @@ def release_page(facts: ReleaseFacts) -> Page:
 
     >>> from velado.testing.examples import small_release
     >>> page = release_page(small_release().facts)
-    >>> page.verdict.label, len(page.sections)
-    ('The promise holds · guaranteed', 13)
+    >>> page.verdict.label, [part.name for part in page.sections][:3]
+    ('The promise holds · guaranteed', ['warnings', 'columns', 'sample'])
     """
     release, risks = facts.release, (facts.risk(facts.scores.before), facts.risk(facts.scores.after))
     highest = [share(risk.prosecutor.highest) for risk in risks]
+    _, behind = facts.open_doors
+    left_out = f"{count(release.suppressed)} ({share(release.suppressed / facts.source.rows)})"
     return Page(
         title=say("Release report"),
-        subtitle=say(
-            "{name}: {rows:,} rows, {columns:,} columns. Method: {method}.",
-            name=facts.source.name,
-            rows=facts.source.rows,
-            columns=len(facts.source.columns),
-            method=release.method.title,
+        subtitle=join(
+            (
+                _read(facts),
+                say("Method: {method}.", method=release.method.title),
+                facts.made_on
+                and say("Made {day} with velado {version}.", day=day(facts.made_on), version=facts.version),
+            )
         ),
         verdict=_verdict(facts, facts.ncp.overall),
         notice=Notice(
             title=say("For the steward of the data only."),
-            text=say(
-                "This report shows distributions and row numbers of the original table. Do not publish it with "
-                "the table."
-            ),
+            text=say("It shows cells and row numbers of the original table: do not publish it."),
         ),
         key_figures=(
-            Figure(say("Smallest group (rows)"), count(facts.smallest)),
+            Figure(_smallest_name(facts), count(facts.crowd)),
+            *(() if behind is None else (Figure(say("The same through side doors (rows)"), count(behind)),)),
             Figure(say("Highest chance to pick a person out"), " → ".join(highest)),
             Figure(say("Loss of detail"), share(facts.ncp.overall)),
-            Figure(
-                say("Rows left out"),
-                f"{count(release.suppressed)} ({share(release.suppressed / facts.source.rows)})",
-            ),
+            Figure(say("Rows left out"), left_out),
         ),
         sections=(
+            warnings_section(facts),
+            inventory_section(facts),
+            sample_section(facts),
             _promise(facts),
             risk_section(facts),
             guesses_section(facts),
-            partial_section(facts),
             loss_section(facts),
             why_section(facts),
-            groups_section(facts.scores.after.class_sizes),
-            distributions_section(facts),
-            _blanks(facts),
-            _doors(facts),
-            _suppressed(facts),
+            *bins_section(facts),
+            details_section(facts),
             _limits(facts),
             _repeat(facts),
         ),
         footer=footer(facts.output),
     )
+
+
+def _read(facts: ReleaseFacts) -> str:
+    named = {
+        "name": facts.source.name,
+        "rows": facts.source.rows,
+        "columns": len(facts.source.columns),
+    }
+    people = facts.scores.before.people
+    if people is None:
+        return say("{name}: {rows:,} rows, {columns:,} columns.", **named)
+    return say(
+        "{name}: {rows:,} rows of {people:,} people, {columns:,} columns.", people=people.units, **named
+    )
+
+
+def _smallest_name(facts: ReleaseFacts) -> str:
+    in_people = facts.counted_in == "people"
+    return say("Smallest group (people)") if in_people else say("Smallest group (rows)")
 
 
 def public_page(facts: ReleaseFacts) -> Page:
@@ -130,7 +145,7 @@ def public_page(facts: ReleaseFacts) -> Page:
             ),
         ),
         key_figures=(
-            Figure(say("Smallest group (rows)"), count(facts.smallest)),
+            Figure(_smallest_name(facts), count(facts.crowd)),
             Figure(say("Loss of detail"), share(loss)),
             Figure(say("Rows left out"), count(release.suppressed)),
         ),
@@ -190,14 +205,16 @@ def _verdict(facts: ReleaseFacts, loss: float, public: bool = False) -> VerdictC
             headline = say("Every promise that was asked for holds on the published values.")
         elif crowd.unit == "people":
             headline = say(
-                "Whoever knows a person's quasi-identifiers still finds at least {found:,} people in the "
-                "published table who could be that person.",
+                "Whoever knows a person's {columns} still finds at least {found:,} people in the published table who "
+                "could be that person.",
+                columns=listed(facts.quasi),
                 found=int(crowd.achieved),
             )
         else:
             headline = say(
-                "Whoever knows a person's quasi-identifiers still finds at least {found:,} rows in the published "
-                "table that could be that person's.",
+                "Whoever knows a person's {columns} still finds at least {found:,} rows in the published table that "
+                "could be that person's.",
+                columns=listed(facts.quasi),
                 found=int(crowd.achieved),
             )
     details = [
@@ -209,7 +226,7 @@ def _verdict(facts: ReleaseFacts, loss: float, public: bool = False) -> VerdictC
         )
     ]
     columns, behind = facts.behind_doors
-    if behind is not None:
+    if public and behind is not None:
         details.append(
             say(
                 "Smallest group {smallest:,}; {behind:,} for who also reads {columns}.",
@@ -218,14 +235,16 @@ def _verdict(facts: ReleaseFacts, loss: float, public: bool = False) -> VerdictC
                 columns=listed(columns),
             )
         )
-    if named := sorted({door.column for door in doors if door.column}):
+    if public and (named := sorted({door.column for door in doors if door.column})):
+        # The public page has no section of side doors, and whoever reads it does not decide.
+        details.append(say("Other published columns may undo the promise: {columns}.", columns=listed(named)))
+    columns, behind = facts.open_doors
+    if not public and behind is not None:
         details.append(
-            # The public page has no section of side doors, and whoever reads it does not decide.
-            say("Other published columns may undo the promise: {columns}.", columns=listed(named))
-            if public
-            else say(
-                "Before you publish, read “Side doors”: other published columns may undo the promise ({columns}).",
-                columns=listed(named),
+            say(
+                "Who also reads {columns} finds as few as {behind:,} rows: decide on that first.",
+                columns=listed(columns),
+                behind=behind,
             )
         )
     labels = {
@@ -272,7 +291,7 @@ def promise_section(
     means = {
         "guaranteed": say(
             "The promise is guaranteed: the published values were grouped again, as a stranger would see them, "
-            "and every group was checked. Had one group failed, nothing would have been written."
+            "and every group was checked."
         ),
         "measured": say(
             "The promise is measured: attacks were run on the published table and this report says what they "
@@ -283,21 +302,24 @@ def promise_section(
             "guarantee."
         ),
     }
-    blocks: list[Block | str] = [means[promise]]
+    blocks: list[Block | str] = [
+        text(
+            say(
+                "A group is all rows that show the same values in the quasi-identifiers: {columns}.",
+                columns=listed(quasi),
+            ),
+            means[promise],
+        )
+    ]
     if verdicts:
         blocks += [
             table(
-                say("Promises, checked on the published values"),
+                "",
                 verdicts,
                 (say("promise"), lambda found: phrase(found.guarantee)),
                 (say("needed in every group"), lambda found: join((plain(found.needed), phrase(found.unit)))),
                 (say("found in the weakest group"), lambda found: plain(found.achieved)),
                 (say("verdict"), lambda found: say("holds") if found.holds else say("broken")),
-            ),
-            Bullets([verdict_sentence(found) for found in verdicts]),
-            say(
-                "A group is all rows that show the same values in the quasi-identifiers: {columns}.",
-                columns=listed(quasi),
             ),
         ]
     else:
@@ -334,106 +356,20 @@ def promise_section(
 # ---- what to know before the table leaves: blanks, side doors, rows left out, limits; and how it was made
 
 
-def _blanks(facts: ReleaseFacts) -> Section:
-    """The two readings of blanks and stars."""
-    intro = say(
-        "A blank or * can be read as a value of its own, or as matching anything. The promise is checked with the "
-        "first, stricter reading."
-    )
-    sizes = table(
-        say("Group sizes under both readings"),
-        facts.release.checked.readings,
-        (say("reading"), lambda reading: phrase(reading.name)),
-        (say("smallest group"), lambda reading: count(reading.smallest)),
-        (say("mean group"), lambda reading: number(reading.mean, 1)),
-    )
-    return section("blanks", say("Two readings of blanks"), intro, sizes)
-
-
-def _doors(facts: ReleaseFacts) -> Section:
-    """Published columns outside the promise that may undo it."""
-    title, doors = say("Side doors"), facts.release.side_doors
-    if not doors:
-        none = say("No other published column was found to give a quasi-identifier away.")
-        return section("side-doors", title, none)
-    signed = say("(Signed off in the schema.)")
-    return section(
-        "side-doors",
-        title,
-        say(
-            "These columns are published but are no quasi-identifiers. An attacker who knows them too faces "
-            "smaller groups than promised."
-        ),
-        Bullets([join((door.sentence(), signed)) if door.accepted else door.sentence() for door in doors]),
-        table(
-            say("How far each column opens the promise"),
-            [door for door in doors if door.column],
-            (say("column"), lambda door: door.column),
-            (say("gives away"), lambda door: door.reveals or NOTHING),
-            (say("guessed right with it"), lambda door: share(door.guess) if door.reveals else NOTHING),
-            (say("without it"), lambda door: share(door.baseline) if door.reveals else NOTHING),
-            (
-                say("smallest group if it is known too"),
-                lambda door: count(facts.smallest_behind(*door.columns)),
-            ),
-            labels=2,
-        ),
-        say(
-            "If outsiders may know such a column, make it a quasi-identifier or do not publish it "
-            '(publish = false). If not, sign it off with side_door = "accept".'
-        ),
-    )
-
-
-def _suppressed(facts: ReleaseFacts) -> Section:
-    """Rows that did not leave, and everything else a steward should know of the run."""
-    release = facts.release
-    left: Block | str = say("No row was left out.")
-    if release.suppressed:
-        left = text(
-            say(
-                "{rows:,} rows ({share}) were left out; the limit was {limit}.",
-                rows=release.suppressed,
-                share=share(release.suppressed / facts.source.rows),
-                limit=share(release.goal.suppression),
-            ),
-            say(
-                "Their row numbers (at most 20 are shown): {numbers}.",
-                numbers=", ".join(map(str, facts.suppressed_rows)),
-            ),
-            say(
-                "They are unusual rows, so the published table holds fewer unusual people than the original."
-            ),
-        )
-    warnings = facts.warnings
-    if facts.output.formulas:
-        warnings.append(
-            say(
-                "{cells:,} cells begin like a spreadsheet formula and were kept as they are: a spreadsheet program "
-                "may run them.",
-                cells=facts.output.formulas,
-            )
-        )
-    told = Bullets(warnings) if warnings else say("There are no warnings.")
-    return section("suppressed", say("Rows left out, and warnings"), left, told)
-
-
 def _limits(facts: ReleaseFacts) -> Section:
-    return limits_section(facts.release.verdicts, facts.quasi, facts.release.goal)
+    return limits_section(facts.release.verdicts, facts.release.goal)
 
 
-def limits_section(verdicts: Sequence[Verdict], quasi: Sequence[str], goal: Goal) -> Section:
+def limits_section(verdicts: Sequence[Verdict], goal: Goal) -> Section:
     """What the release does not promise.
 
-    >>> limits_section((), ["age"], Goal(())).name
+    >>> limits_section((), Goal(())).name
     'limits'
     """
     units = {found.guarantee: found.unit for found in verdicts}
     limits = (
         say(
-            "Someone who knows more than the quasi-identifiers ({columns}). Which columns these are was the choice of "
-            "the table's owner.",
-            columns=listed(quasi),
+            "Someone who knows more than the quasi-identifiers. Which columns these are was the choice of the table's owner."
         ),
         "l-diversity" not in units
         and say(
@@ -458,7 +394,7 @@ def limits_section(verdicts: Sequence[Verdict], quasi: Sequence[str], goal: Goal
         ),
         *NEVER_PROMISED,
     )
-    intro = say("No release is without risk. This one does not protect against the following.")
+    intro = say("No release is without risk. This one does not protect against:")
     told = Bullets([limit for limit in limits if limit])
     return section("limits", say("What this does not promise"), intro, told)
 
@@ -553,9 +489,8 @@ def _repeat(facts: ReleaseFacts) -> Section:
         "repeat",
         say("How to repeat it"),
         say(
-            "recipe.toml holds every setting. On the same file it gives the same table byte for byte; on "
-            "another file of the same form everything is chosen and checked anew."
+            "On the same file this gives the same table; on another of the same form everything is chosen and checked anew."
         ),
         Code("velado apply private/recipe.toml FILE -o FOLDER"),
-        Table(say("Settings of this run"), (say("setting"), say("value")), rows, labels=2),
+        Folded(say("Settings of this run"), (Table("", (say("setting"), say("value")), rows, labels=2),)),
     )

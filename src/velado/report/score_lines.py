@@ -185,3 +185,18 @@ def _estimate(found: PopulationUniqueness) -> str:
     if not found.chosen:
         return NOTHING
     return join((number(round(found.estimate.uniques)), join(("(", _ESTIMATES[found.chosen], ")"), "")))
+
+
+def further_measures(scores: Scores, part: tuple[Measure, ...]) -> list[Table]:
+    """The measures of one number that have no words of their own, in a table; nothing where there are none.
+
+    >>> from velado.testing.examples import small_release
+    >>> further_measures(small_release().scores, ())
+    []
+    """
+    rows = [[name, shown] for name, _, shown in further_lines(scores, part)]
+    return (
+        [Table(say("What the release cost and bought"), [say("measure"), say("release")], rows)]
+        if rows
+        else []
+    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -22,7 +23,15 @@ from velado.data.keys import OWNER_FILE, Key, owner_key
 from velado.data.partition import Partition
 from velado.data.release_folder import PublishedFolder
 from velado.data.schema import Schema
-from velado.data.staging import PRIVATE, PRIVATE_FILES, PUBLIC, Formulas, count_formulas, write_folder
+from velado.data.staging import (
+    PRIVATE,
+    PRIVATE_FILES,
+    PUBLIC,
+    Formulas,
+    count_formulas,
+    day_of_writing,
+    write_folder,
+)
 from velado.data.table import Table, Undeclared
 from velado.data.table_bytes import csv_bytes, parquet_bytes
 from velado.errors import ParameterError, VeladoError
@@ -46,7 +55,7 @@ from velado.release.run_settings import Bound, Guarantees
 from velado.report.blocks import Page
 from velado.report.evidence.figures import measured_figures
 from velado.report.facts import OutputFacts, ReleaseFacts, SourceFacts, WhatIf, WhatIfs
-from velado.report.manifest import input_digest, manifest, manifest_json
+from velado.report.manifest import input_digest, manifest, manifest_json, package_version
 from velado.report.release_page import public_page, release_page
 from velado.report.render import as_values, render_html, render_markdown, to_json
 from velado.settings import Where, made, parse_toml
@@ -127,6 +136,7 @@ def publish(
     improve: bool = False,
     blind: bool = False,
     bound: Bound = "fast",
+    made_on: date | None = None,
     progress: Progress = silent,
 ) -> Published:
     """The release of *source* stands in folder *out*, or an error is raised.
@@ -138,7 +148,7 @@ def publish(
     Schema names but does not hold. *population* is a table of everyone the source was drawn from. *beside* are further
     private files, such as an inferred schema. *improve* searches on from the
     groups that a partitioner made, *blind* makes groups without a look at sensitive values, *bound* says how long the least possible loss is looked for. The same input, settings, *seed* and *key* give the same folder byte for
-    byte.
+    byte, on the same day: the private report bears it (*made_on*, by default today).
 
     >>> import tempfile
     >>> frame = pl.DataFrame({"age": [20, 21, 30, 31]})
@@ -184,6 +194,7 @@ def publish(
         reads=reads,
         force=force,
         beside=beside or {},
+        made_on=made_on,
         progress=progress,
     )
 
@@ -199,6 +210,7 @@ def apply_recipe(
     language: Language | None = None,
     reports: Sequence[Report] | None = None,
     key: Key | str | Path | None = None,
+    made_on: date | None = None,
     progress: Progress = silent,
 ) -> Published:
     """The run of *recipe* done again on *source*: chosen, recoded and checked anew, nothing carried over.
@@ -222,7 +234,16 @@ def apply_recipe(
         recipe = _with_files(recipe, Path(recipe_folder))
     told = recipe.reports if reports is None else tuple(reports)
     recipe = replace(recipe, language=language or recipe.language, reports=told)
-    return _run(recipe, source, Path(out), population=population, key=key, force=force, progress=progress)
+    return _run(
+        recipe,
+        source,
+        Path(out),
+        population=population,
+        key=key,
+        force=force,
+        made_on=made_on,
+        progress=progress,
+    )
 
 
 def read_recipe(path: str | Path) -> Recipe:
@@ -253,6 +274,7 @@ def _run(
     key: Key | str | Path | None,
     force: bool,
     progress: Progress,
+    made_on: date | None = None,
     reads: Sequence[Path] = (),
     beside: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Published:
@@ -306,6 +328,8 @@ def _run(
             formulas=count_formulas(release.aligned) if recipe.formulas == "keep" else 0,
             escaped_names=escaped_names(columns) if recipe.formulas == "escape" else {},
         ),
+        made_on=made_on or day_of_writing(),
+        version=package_version("velado"),
     )
     files = {
         f"{PUBLIC}/{table_file}": content,

@@ -55,6 +55,26 @@ def elbow(values: npt.ArrayLike) -> int:
     return int(_first_knee(*_curve_setup(distinct)))
 
 
+def elbow_costs(values: npt.ArrayLike, most: int) -> FloatArray:
+    """The curve that `elbow` reads: the least cost of 2..*most* clusters, as shares of that of two. O(most U log U).
+
+    >>> elbow_costs([1, 1, 2, 2, 3, 50, 51, 52, 90, 91, 92, 93], 4).round(3).tolist()
+    [1.0, 0.007, 0.003]
+    """
+    distinct = np.unique(np.asarray(values, dtype=np.float64))
+    if distinct.size <= 3:
+        return np.ones(0)
+    x = _curve_setup(distinct)[0]
+    one, two = (np.concatenate([[0.0], np.cumsum(x**power)]) for power in (1, 2))
+    row = np.maximum(two[1:] - one[1:] ** 2 / np.arange(1, x.size + 1), 0.0)
+    other, split, costs = np.empty(x.size), np.zeros(x.size, dtype=np.int64), []
+    for _ in range(2, min(most, x.size) + 1):
+        _next_row(row, other, split, one, two)
+        row, other = other, row
+        costs.append(float(row[-1]))
+    return np.asarray(costs) / costs[0] if costs[0] > 0 else np.ones(0)
+
+
 def _curve_setup(distinct: FloatArray) -> tuple[FloatArray, float, int, int]:
     # Shifted and scaled to -0.5..0.5 so that the sums of squares lose no digits to a large mean.
     scaled = (distinct - distinct[0]) / (distinct[-1] - distinct[0]) - 0.5

@@ -25,23 +25,9 @@ from velado.report.blocks import (
 from velado.report.evidence.document import Document
 from velado.report.evidence.laws import LAWS
 from velado.report.evidence.laws._law import part_section, promises_told
-from velado.report.phrases import phrase, verdict_of, verdict_sentence
+from velado.report.phrases import FATES, ROLES, phrase, verdict_of, verdict_sentence
 from velado.text import NOTHING, count, join, listed, moment, plain, say, share
 
-FATES = {
-    "published": say("published as it was"),
-    "generalized": say("generalized"),
-    "altered": say("altered, then published"),
-    "held back": say("held back"),
-    "dropped": say("dropped: the schema does not name it"),
-}
-ROLES = {
-    "identifier": say("identifier"),
-    "quasi": say("quasi-identifier"),
-    "sensitive": say("sensitive"),
-    "other": say("other"),
-    "undeclared": say("undeclared"),
-}
 NOT_EXAMINED = {
     "choice of quasi-identifiers": say(
         "Whether an attacker knows other columns than those named quasi-identifiers: which these are was the owner's choice."
@@ -111,6 +97,7 @@ def evidence_page(document: Document) -> Page:
             version=document["velado"],
         ),
         notice=_notice(),
+        notice_first=True,
         verdict=VerdictCard(
             state="good" if holds and not open_doors else "caution",
             label=say("Every promise holds") if holds else say("No promise holds that was asked for"),
@@ -164,6 +151,7 @@ def annex_page(document: Document) -> Page:
             time=moment(datetime.fromisoformat(document["made"])),
         ),
         notice=_notice(),
+        notice_first=True,
         sections=tuple(
             part_section(f"part-{at}", part, document) for at, part in enumerate(law.annex, start=1)
         ),

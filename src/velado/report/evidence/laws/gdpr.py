@@ -16,21 +16,21 @@ GDPR = Law(
             ),
         ),
         (
-            say("art. 4(5)"),
+            "art. 4(5)",
             say(
                 "Data that can be attributed to a person with additional information kept apart are pseudonymised, and "
                 "still personal. The owner's private folder is such information, for the owner."
             ),
         ),
         (
-            say("art. 35"),
+            "art. 35",
             say(
                 "A likely high risk calls for an impact assessment (DPIA). Its paragraph 7 asks for a description, "
                 "necessity, risks and measures: the annex is laid out so."
             ),
         ),
         (
-            say("art. 89"),
+            "art. 89",
             say(
                 "Archiving, research and statistics are subject to safeguards, which may include pseudonymisation; what can "
                 "be done without identifying people shall be done so."

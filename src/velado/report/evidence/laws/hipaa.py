@@ -179,18 +179,18 @@ HIPAA = Law(
     title=say("HIPAA Privacy Rule (45 CFR 164.514)"),
     cites=(
         (
-            say("164.514(a)"),
+            "164.514(a)",
             say("Health information that does not identify an individual is not individually identifiable."),
         ),
-        (say("164.514(b)(1)"), say("One way there: the determination of an expert. A draft stands below.")),
+        ("164.514(b)(1)", say("One way there: the determination of an expert. A draft stands below.")),
         (
-            say("164.514(b)(2)"),
+            "164.514(b)(2)",
             say(
                 "The other way: removing eighteen identifiers, (A) to (R), and no actual knowledge. See the table below."
             ),
         ),
         (
-            say("164.514(c)"),
+            "164.514(c)",
             say(
                 "A code to re-identify records must not be derived from information about the individual, and its "
                 "mechanism is not disclosed. Pseudonyms of velado are keyed, and are derived from identifiers: they are no "

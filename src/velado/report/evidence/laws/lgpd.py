@@ -15,11 +15,11 @@ LGPD = Law(
             ),
         ),
         (
-            say("art. 5, X"),
+            "art. 5, X",
             say("Making, handing over and publishing the table are processing of the original."),
         ),
         (
-            say("art. 12"),
+            "art. 12",
             say(
                 "Anonymized data are not personal data unless the process can be reversed with one's own means alone or "
                 "with reasonable efforts; cost and time by the technology there is decide. The owner's key and private "
@@ -27,14 +27,14 @@ LGPD = Law(
             ),
         ),
         (
-            say("art. 13"),
+            "art. 13",
             say(
                 "Studies in public health may use personal data under security measures, anonymized or pseudonymized "
                 "wherever possible."
             ),
         ),
         (
-            say("art. 38"),
+            "art. 38",
             say(
                 "The authority may ask the controller for an impact report (RIPD). It describes at least the kinds of "
                 "data, the methods of collecting and of securing them, and the controller's analysis of measures and "
