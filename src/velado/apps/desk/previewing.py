@@ -14,9 +14,9 @@ from velado.apps.desk.walk import Walk
 from velado.data.io import read_table
 from velado.release.goal import DEFAULT_K
 from velado.release.methods import METHODS
+from velado.study.presets import PRESETS
 from velado.study.preview import Previewed, Sample, draw_sample, preview
 from velado.study.recipe import Recipe
-from velado.study.presets import PRESETS
 from velado.text import LANGUAGES, Sentence, say, told
 
 QUICK = "mondrian"

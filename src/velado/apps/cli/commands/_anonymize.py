@@ -50,7 +50,9 @@ def anonymize(
     promises: flags.PromiseFlags,
     preset: Annotated[
         str | None,
-        option("--preset NAME", help="Promise and operations by what the table is for; see `velado presets`."),
+        option(
+            "--preset NAME", help="Promise and operations by what the table is for; see `velado presets`."
+        ),
     ] = None,
     suppression: flags.Suppression = 0.0,
     seed: flags.Seed = 0,
