@@ -22,7 +22,7 @@ from velado.errors import InputError, ParameterError
 from velado.study.recipe import Recipe
 from velado.text import Sentence, language, say
 
-router = APIRouter()
+screen = APIRouter()
 _PAGE = 25
 _LARGEST_GROUP = 60
 DECISIONS: tuple[tuple[str, Sentence], ...] = (
@@ -34,7 +34,7 @@ DECISIONS: tuple[tuple[str, Sentence], ...] = (
 )
 
 
-@router.get("/look")
+@screen.get("/look")
 def show(request: Request) -> Response:
     """The screen."""
     walk = Walk.of(project_of(request))
@@ -99,7 +99,7 @@ def _row(
     }
 
 
-@router.post("/look/again")
+@screen.post("/look/again")
 async def again(request: Request) -> Response:
     """The same recipe once more, or with the change that was found cheaper."""
     given = await form(request)
@@ -124,7 +124,7 @@ async def again(request: Request) -> Response:
     return go("/look")
 
 
-@router.post("/look/doors")
+@screen.post("/look/doors")
 async def decide(request: Request) -> Response:
     """Somebody decides about side doors, each by itself; then the release is made anew."""
     given = await form(request)

@@ -21,11 +21,11 @@ from velado.errors import ParameterError
 from velado.study.recipe import Recipe
 from velado.text import language, say
 
-router = APIRouter()
+screen = APIRouter()
 L_DIVERSITY = "l-diversity"
 
 
-@router.get("/promise")
+@screen.get("/promise")
 def show(request: Request) -> Response:
     """The screen."""
     walk = Walk.of(project_of(request))
@@ -44,7 +44,7 @@ def show(request: Request) -> Response:
     )
 
 
-@router.post("/promise/preview")
+@screen.post("/promise/preview")
 async def preview(request: Request) -> JSONResponse:
     """Loss and risk on a sample, if the promise were as the page has it; nothing is kept."""
     given = await form(request)
@@ -53,7 +53,7 @@ async def preview(request: Request) -> JSONResponse:
     return JSONResponse(await run_in_threadpool(previewing.on_sample, walk, promised(recipe, given)))
 
 
-@router.post("/promise/preset")
+@screen.post("/promise/preset")
 async def preset(request: Request) -> Response:
     """A preset's settings stand in the recipe."""
     given = await form(request)
@@ -77,7 +77,7 @@ async def preset(request: Request) -> Response:
     return go("/promise?saved")
 
 
-@router.post("/promise")
+@screen.post("/promise")
 async def promise(request: Request) -> Response:
     """The promise stands in the recipe; with "run" a release is made in a process of its own."""
     given = await form(request)

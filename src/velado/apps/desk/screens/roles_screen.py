@@ -21,7 +21,7 @@ from velado.settings import Where, made
 from velado.study.recipe import Recipe
 from velado.text import Sentence, count, say
 
-router = APIRouter()
+screen = APIRouter()
 ROLES: tuple[tuple[str, Sentence], ...] = (
     ("identifier", say("names the person: never published")),
     ("quasi", say("outsiders may know it: made coarser")),
@@ -36,7 +36,7 @@ KINDS: tuple[tuple[str, Sentence], ...] = (
 )
 
 
-@router.get("/roles")
+@screen.get("/roles")
 def show(request: Request) -> Response:
     """The screen."""
     walk = Walk.of(project_of(request))
@@ -66,7 +66,7 @@ def show(request: Request) -> Response:
     )
 
 
-@router.post("/roles/count")
+@screen.post("/roles/count")
 async def counted(request: Request) -> JSONResponse:
     """Who could be told apart if the roles were as the page has them; nothing is kept."""
     given = await form(request)
@@ -76,7 +76,7 @@ async def counted(request: Request) -> JSONResponse:
     return JSONResponse(_counted(walk.profile, _chosen(walk.recipe.schema, given, walk.profile)))
 
 
-@router.post("/roles")
+@screen.post("/roles")
 async def settle(request: Request) -> Response:
     """Somebody settles every column's role."""
     given = await form(request)
