@@ -75,6 +75,8 @@ RUN_AS_WRITTEN = [
             "transform-columns",
             "samples-and-households",
             "a-parquet-lake",
+            "make-taxonomies",
+            "choose-a-preset",
         )
     ),
     ROOT / "docs" / "explanation" / "progressive.md",

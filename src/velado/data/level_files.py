@@ -16,7 +16,9 @@ from velado.text import say
 SEPARATORS = (";", ",", "\t", "|")
 
 
-def paths_from_levels(text: str, column: str = "", separator: str | None = None) -> tuple[tuple[str, ...], ...]:
+def paths_from_levels(
+    text: str, column: str = "", separator: str | None = None
+) -> tuple[tuple[str, ...], ...]:
     """One path per value, narrowest label first. Without *separator* the one that cuts the first line most is taken.
 
     Every line has the same number of labels: which level a shorter line leaves out nobody can know.

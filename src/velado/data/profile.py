@@ -182,13 +182,16 @@ def _number_bars(table: Table, column: Column, often: pl.DataFrame) -> tuple[Bar
     rows = np.bincount(at, weights=weights, minlength=MOST_BARS)
     ends = np.linspace(low, high, MOST_BARS + 1)
     return tuple(
-        Bar(f"{low:.4g}..{high:.4g}", int(count)) for low, high, count in zip(ends, ends[1:], rows, strict=False)
+        Bar(f"{low:.4g}..{high:.4g}", int(count))
+        for low, high, count in zip(ends, ends[1:], rows, strict=False)
     )
 
 
 def _year_bars(column: Column, often: pl.DataFrame) -> tuple[Bar, ...]:
     days = often.get_column("text").str.strip_chars().str.to_date(column.format, strict=False)
-    years = often.select("n").with_columns(year=days.dt.year()).drop_nulls().group_by("year").sum().sort("year")
+    years = (
+        often.select("n").with_columns(year=days.dt.year()).drop_nulls().group_by("year").sum().sort("year")
+    )
     if not years.height:
         return ()
     first, last = int(years["year"][0]), int(years["year"][-1])
@@ -196,7 +199,12 @@ def _year_bars(column: Column, often: pl.DataFrame) -> tuple[Bar, ...]:
     at = (years["year"].to_numpy() - first) // step
     rows = np.bincount(at, weights=years["n"].to_numpy())
     return tuple(
-        Bar(str(first + i * step) if step == 1 else f"{first + i * step}..{min(first + (i + 1) * step - 1, last)}", int(n))
+        Bar(
+            str(first + i * step)
+            if step == 1
+            else f"{first + i * step}..{min(first + (i + 1) * step - 1, last)}",
+            int(n),
+        )
         for i, n in enumerate(rows)
     )
 

@@ -146,7 +146,9 @@ def uncovered(tree: Taxonomy, values: Iterable[str], case: str = "same") -> tupl
     """
     distinct = list(dict.fromkeys(values))
     known = set(_normal(tree.labels[: tree.leaves], case))
-    return tuple(v for v, normal in zip(distinct, _normal(distinct, case), strict=True) if normal not in known)
+    return tuple(
+        v for v, normal in zip(distinct, _normal(distinct, case), strict=True) if normal not in known
+    )
 
 
 def number_bands(
@@ -214,9 +216,11 @@ def _edge_lists(edges: Sequence[float] | Sequence[Sequence[float]]) -> list[list
     if not levels:
         levels = [[float(one) for one in edges if not isinstance(one, Sequence)]]
     rising = all(level and all(b > a for a, b in pairwise(level)) for level in levels)
-    finite = all(abs(edge) < float("inf") for level in levels for edge in level)  # false for what is no number
+    finite = all(
+        abs(edge) < float("inf") for level in levels for edge in level
+    )  # false for what is no number
     nests = all(set(wide) <= set(narrow) for narrow, wide in pairwise(levels))
-    if not (rising and finite and nests) or None in nested and any(one is not None for one in nested):
+    if not (rising and finite and nests) or (None in nested and any(one is not None for one in nested)):
         raise _wrong_edges()
     return levels
 
@@ -339,6 +343,12 @@ class _Draft:
         self.below[under][place:place] = nodes
 
     def finished(self) -> Taxonomy:
+        if any(label == ROOT_LABEL for node, label in enumerate(self.labels) if node != self.root):
+            raise TaxonomyError(
+                say("A node was to be named '{root_label}'.", root_label=ROOT_LABEL),
+                say("'{root_label}' is reserved for suppressed cells.", root_label=ROOT_LABEL),
+                "Give it another name.",
+            )
         names = Counter(self.labels[value] for value in self.values)
         if doubled := sum(count - 1 for count in names.values()):
             raise TaxonomyError(

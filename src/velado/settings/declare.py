@@ -33,7 +33,9 @@ origin_of: Callable[[Hint], Any] = get_origin
 """What a type is made from: tuple for tuple[int, ...], Literal, Union, Annotated; None for a plain one."""
 
 Choices = tuple[str, ...] | Callable[[], Iterable[str]]
-PartKind = Literal["method", "guarantee", "operation", "recoder", "model", "protocol", "approach", "preset", "part"]
+PartKind = Literal[
+    "method", "guarantee", "operation", "recoder", "model", "protocol", "approach", "preset", "part"
+]
 
 
 @dataclass(frozen=True)

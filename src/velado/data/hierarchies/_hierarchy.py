@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from velado.data.taxonomy import Taxonomy, from_paths
 from velado.errors import TaxonomyError
-from velado.text import say, say_n
+from velado.text import say_n
 
 Broader = tuple[str, ...]
 
@@ -25,7 +25,9 @@ class Placed:
     ambiguous: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"Placed(paths={len(self.paths)}, unknown={len(self.unknown)}, ambiguous={len(self.ambiguous)})"
+        return (
+            f"Placed(paths={len(self.paths)}, unknown={len(self.unknown)}, ambiguous={len(self.ambiguous)})"
+        )
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,9 @@ class Hierarchy:
 
     def place(self, values: Iterable[str]) -> Placed:
         """Each of *values* with its broader values, sorted so that neighbours in the hierarchy are neighbours."""
-        paths, unknown, ambiguous = [], [], []
+        paths: list[tuple[str, ...]] = []
+        unknown: list[str] = []
+        ambiguous: list[str] = []
         for value in dict.fromkeys(values):
             above = self.broader(value)
             if above:

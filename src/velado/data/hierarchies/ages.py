@@ -29,4 +29,6 @@ def _broader(value: str) -> Broader | None:
     return (f">={OLDEST}",) if age >= OLDEST else interval_paths([age // 1], 5, [1, 2, 4], whole=True)[0]
 
 
-AGES = Hierarchy("ages", say("Ages in years: 5, 10 and 20 years, 90 and more together"), _broader, first=years)
+AGES = Hierarchy(
+    "ages", say("Ages in years: 5, 10 and 20 years, 90 and more together"), _broader, first=years
+)

@@ -25,10 +25,35 @@ REGIONS: Mapping[str, str] = {
 """The region by the first digit of a code."""
 STATES: Mapping[str, str] = dict(
     pair.split(":")
-    for pair in (
-        "11:RO 12:AC 13:AM 14:RR 15:PA 16:AP 17:TO 21:MA 22:PI 23:CE 24:RN 25:PB 26:PE 27:AL 28:SE 29:BA "
-        "31:MG 32:ES 33:RJ 35:SP 41:PR 42:SC 43:RS 50:MS 51:MT 52:GO 53:DF"
-    ).split()
+    for pair in [
+        "11:RO",
+        "12:AC",
+        "13:AM",
+        "14:RR",
+        "15:PA",
+        "16:AP",
+        "17:TO",
+        "21:MA",
+        "22:PI",
+        "23:CE",
+        "24:RN",
+        "25:PB",
+        "26:PE",
+        "27:AL",
+        "28:SE",
+        "29:BA",
+        "31:MG",
+        "32:ES",
+        "33:RJ",
+        "35:SP",
+        "41:PR",
+        "42:SC",
+        "43:RS",
+        "50:MS",
+        "51:MT",
+        "52:GO",
+        "53:DF",
+    ]
 )
 """The state by the first two digits of a code."""
 _WITH_STATE = re.compile(r"(.+?)(?:\s*[-–/,;]\s*|\s*\(\s*|\s+)([A-Za-z]{2})\s*\)?")

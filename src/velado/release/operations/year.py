@@ -59,7 +59,9 @@ class Year:
         form = "%Y-%m-%d" if dtype.is_temporal() else column.format
         years = [day.year for day in parse_dates(texts.str.strip_chars().to_list(), form, self.column)]
         shown = [self._shown(year) for year in years]
-        paths = tuple((label,) if label[0] == "<" else (label, f"{label[:3]}0s") for label in sorted(set(shown)))
+        paths = tuple(
+            (label,) if label[0] == "<" else (label, f"{label[:3]}0s") for label in sorted(set(shown))
+        )
         if not paths:
             return table
         cells = table.text(self.column).replace_strict(texts, shown, default=None, return_dtype=pl.String)

@@ -16,7 +16,25 @@ from velado.settings import settings
 from velado.text import say
 
 FEW_PEOPLE = frozenset(
-    "036 059 063 102 203 556 692 790 821 823 830 831 878 879 884 890 893".split()
+    [
+        "036",
+        "059",
+        "063",
+        "102",
+        "203",
+        "556",
+        "692",
+        "790",
+        "821",
+        "823",
+        "830",
+        "831",
+        "878",
+        "879",
+        "884",
+        "890",
+        "893",
+    ]
 )
 """Prefixes with 20,000 people or fewer in the census of 2000, as the guidance on 45 CFR 164.514(b) lists them."""
 HIDDEN = "000"
@@ -47,7 +65,9 @@ class ZipPrefix:
         texts = distinct_texts(table, self.column).get_column("text")
         prefix = texts.str.strip_chars().str.extract(r"^(\d{3})(?:\d{2}(?:[- ]?\d{4})?)?$").fill_null(HIDDEN)
         shown = [HIDDEN if one in FEW_PEOPLE else one for one in prefix.to_list()]
-        paths = tuple((one,) if one == HIDDEN else (one, f"{one[:2]}*", f"{one[0]}**") for one in sorted({*shown}))
+        paths = tuple(
+            (one,) if one == HIDDEN else (one, f"{one[:2]}*", f"{one[0]}**") for one in sorted({*shown})
+        )
         if not paths:
             return table
         cells = table.text(self.column).replace_strict(texts, shown, default=None, return_dtype=pl.String)

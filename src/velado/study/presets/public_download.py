@@ -26,7 +26,7 @@ class PublicDownload:
     name: ClassVar[str] = "public-download"
     title: ClassVar[str] = say("Anybody may download it: 11 alike, sensitive values differ")
     k: Annotated[int, Setting("rows or people in each group", ge=2)] = 11
-    l: Annotated[int, Setting("different sensitive values in each group", ge=2)] = 2  # noqa: E741
+    l: Annotated[int, Setting("different sensitive values in each group", ge=2)] = 2
     suppression: Annotated[float, Setting("share of rows that may be dropped", ge=0, le=1)] = 0.05
 
     def applied(self, table: Table) -> PresetPlan:
@@ -37,6 +37,8 @@ class PublicDownload:
             guarantees=(LDiversity(self.l),) if table.schema.sensitive else (),
             suppression=self.suppression,
             said=(
-                say("Whoever downloads it may know anything about their neighbours: declare every column that outsiders may know as quasi."),
+                say(
+                    "Whoever downloads it may know anything about their neighbours: declare every column that outsiders may know as quasi."
+                ),
             ),
         )

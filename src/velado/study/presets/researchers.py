@@ -31,6 +31,8 @@ class Researchers:
             k=self.k,
             suppression=self.suppression,
             said=(
-                say("The contract must forbid to look for people, to join the table with others about them, and to hand it on."),
+                say(
+                    "The contract must forbid to look for people, to join the table with others about them, and to hand it on."
+                ),
             ),
         )

@@ -46,8 +46,34 @@ _LETTER: Mapping[IdentifierKind, str] = {
     "mac": "M", "url": "N", "ip": "O", "biometric": "P", "photo": "Q",
 }  # fmt: skip
 _PLACES = frozenset(
-    "city town county district precinct parish village street address neighborhood neighbourhood municipality municipio munic "
-    "cidade bairro distrito cep lat lon lng latitude longitude tract block geocode".split()
+    [
+        "city",
+        "town",
+        "county",
+        "district",
+        "precinct",
+        "parish",
+        "village",
+        "street",
+        "address",
+        "neighborhood",
+        "neighbourhood",
+        "municipality",
+        "municipio",
+        "munic",
+        "cidade",
+        "bairro",
+        "distrito",
+        "cep",
+        "lat",
+        "lon",
+        "lng",
+        "latitude",
+        "longitude",
+        "tract",
+        "block",
+        "geocode",
+    ]
 )
 _ZIPS = frozenset({"zip", "zipcode", "zip5", "zip4", "postal", "postcode"})
 _AGES = frozenset({"age", "ages", "idade", "edad"})
@@ -74,7 +100,9 @@ class SafeHarbor:
     title: ClassVar[str] = say("HIPAA Safe Harbor: what the rule lists is removed")
     year: Annotated[
         int | None,
-        Setting("the year in which ages are told; without it the latest of the table's days", ge=1900, le=2200),
+        Setting(
+            "the year in which ages are told; without it the latest of the table's days", ge=1900, le=2200
+        ),
     ] = None
 
     def applied(self, table: Table) -> PresetPlan:
@@ -115,13 +143,15 @@ def _decide(
 ) -> tuple[Decision, Operation | None]:
     name = column.name
     said = header_words(name) | frozenset(header_tokens(name))
-    if column.person or column.role == "identifier" or kind is not None and not said & _ZIPS:
+    if column.person or column.role == "identifier" or (kind is not None and not said & _ZIPS):
         letter = "R" if kind is None else _LETTER.get(kind, "R")
         letter = "E" if letter == "D" and "fax" in said else letter
         why = _FREE_TEXT if kind == "free text" else RULE[letter]
         return Decision(name, "held back", why, letter), None
     if said & _ZIPS:
-        return Decision(name, "changed", say("three digits, areas of few people as 000"), "B"), ZipPrefix(name)
+        return Decision(name, "changed", say("three digits, areas of few people as 000"), "B"), ZipPrefix(
+            name
+        )
     if said & _PLACES:
         return Decision(name, "held back", RULE["B"], "B"), None
     if column.kind == "date":
@@ -134,7 +164,9 @@ def _decide(
         return Decision(name, "held back", RULE["C"], "C"), None
     if said & _AGES:
         if column.kind != "numeric":
-            return Decision(name, "held back", say("ages that are no plain numbers cannot be checked"), "C"), None
+            return Decision(
+                name, "held back", say("ages that are no plain numbers cannot be checked"), "C"
+            ), None
         within = column.bounds is None or column.bounds[0] <= _OLD <= column.bounds[1]
         if within:
             return Decision(name, "changed", say("90 stands for 90 and more"), "C"), TopCode(name, _OLD)

@@ -1,0 +1,108 @@
+"""What a steward first sees: cards in the order of danger, look-alikes, candidates; and counters that never lie low."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from velado.data.inspect import inspect
+from velado.data.io import read_table
+from velado.data.normal import normal_texts
+from velado.data.profile import profile
+from velado.data.separation import exposure
+from velado.data.told_apart import ToldApart
+from velado.errors import ParameterError
+
+DRAW = np.random.default_rng(4)
+ROWS = 600
+FRAME = pl.DataFrame(
+    {
+        "patient_id": [f"P{n:05d}" for n in DRAW.integers(0, 200, ROWS)],
+        "age": [str(n) for n in DRAW.integers(0, 99, ROWS)],
+        "sex": DRAW.choice(["F", "M", ""], ROWS),
+        "admission_date": [f"20{n:02d}-03-0{n % 9 + 1}" for n in DRAW.integers(0, 24, ROWS)],
+        **{f"lab_{n}": [f"{x:.2f}" for x in DRAW.normal(5, 1, ROWS)] for n in range(4)},
+        "ward": DRAW.choice(["A", "B"], ROWS),
+    }
+)
+
+
+def test_cards_stand_in_the_order_of_danger_and_show_no_identifier() -> None:
+    found = profile(FRAME)
+    names = [card.name for card in found.columns]
+    assert (
+        names[0] == "patient_id" and found.columns[0].bars == () and names.index("age") < names.index("ward")
+    )
+    dangers = [card.danger for card in found.columns]
+    assert dangers == sorted(dangers, reverse=True) and max(dangers) <= 1
+    assert {card.name: card.found for card in found.columns} == {f.name: f for f in inspect(FRAME).columns}
+
+
+def test_bars_hold_every_row_with_a_value() -> None:
+    for card in profile(FRAME).columns:
+        if card.bars:
+            assert sum(bar.rows for bar in card.bars) == ROWS - card.found.missing
+            assert len(card.bars) <= 13
+
+
+def test_look_alikes_are_one_decision_and_people_are_candidates() -> None:
+    found = profile(FRAME)
+    assert found.alike == (("lab_0", "lab_1", "lab_2", "lab_3"),)
+    (candidate,) = found.candidates
+    sizes = FRAME["patient_id"].value_counts()["count"]
+    assert (candidate.column, candidate.people, candidate.most) == ("patient_id", len(sizes), sizes.max())
+
+
+def test_values_that_hardly_repeat_are_not_shown() -> None:
+    codes = pl.DataFrame({"code": [f"x{n:04d}" for n in range(200)], "age": ["31", "32"] * 100})
+    card = next(card for card in profile(codes).columns if card.name == "code")
+    assert card.bars == () and card.unique == 1.0
+
+
+def test_how_the_file_was_read_is_told(tmp_path: object) -> None:
+    path = tmp_path / "t.csv"  # type: ignore[operator]
+    path.write_bytes("nome;peso\nJosé;70,5\nAna;NA\nEva;61,2\nRui;80\nIda;55,5\n".encode("latin-1"))
+    reading = profile(path).reading
+    assert (reading.separator, reading.decimal) == (";", ",") and "NA" in reading.missing_values
+    assert reading.encoding != "utf-8"
+
+
+def test_the_counter_counts_what_inspect_counts() -> None:
+    table = read_table(FRAME).with_schema(inspect(FRAME).schema)
+    counter = ToldApart.of(table)
+    for columns in (["age"], ["age", "sex"], ["age", "sex", "admission_date", "ward"]):
+        for person in (None, "patient_id"):
+            assert counter.count(columns, person) == exposure(table, columns, person)
+
+
+@given(
+    st.lists(st.sampled_from(FRAME.columns[1:]), unique=True, max_size=6), st.sampled_from(FRAME.columns[1:])
+)
+def test_one_more_column_never_hides_anybody(columns: list[str], more: str) -> None:
+    counter = ToldApart.of(read_table(FRAME))
+    for person in (None, "patient_id"):
+        fewer, wider = counter.count(columns, person), counter.count([*columns, more], person)
+        assert wider.unique_rows >= fewer.unique_rows and wider.unique_people >= fewer.unique_people
+
+
+def test_without_columns_all_are_alike_and_a_wrong_name_is_refused() -> None:
+    counter = ToldApart.of(read_table(FRAME))
+    assert counter.count([]).unique_rows == 0 and counter.count([]).smallest == ROWS
+    with pytest.raises(ParameterError, match="'agee'"):
+        counter.count(["agee"])
+
+
+@pytest.mark.parametrize("decimal", [".", ","])
+def test_numbers_that_are_short_already_stay_as_they_are(decimal: str) -> None:
+    signs, wholes, rests = (
+        ("", "+", "-"),
+        ("", "0", "00", "7", "07", "120"),
+        ("", ".", ".0", ".5", ".50", ".05"),
+    )
+    texts = [sign + whole + rest for sign in signs for whole in wholes for rest in rests]
+    numbers = [text for text in texts if any(c.isdigit() for c in text)]
+    once = normal_texts(pl.Series([text.replace(".", decimal) for text in numbers]), decimal=decimal)
+    assert normal_texts(once).to_list() == once.to_list()
+    assert [float(text) for text in once] == [float(text) for text in numbers]
+    assert len(set(once)) == len({float(text) for text in numbers})  # each number has one form
