@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -27,6 +28,8 @@ from velado.randomness import secure
 
 State = Literal["running", "done", "failed", "cancelled", "killed"]
 _WORKER = "velado.apps.desk.worker"
+_NAME = re.compile(r"[0-9]{8}T[0-9]{6}-[0-9a-f]{8}")
+"""What runs are called: the moment they were begun, and a number."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,8 +124,7 @@ def cancel(runs: Path, name: str) -> None:
 
 
 def _folder(runs: Path, name: str) -> Path:
-    plain = name.replace("-", "").replace("T", "").isalnum() and name.isascii()
-    if not plain or not (runs / name / "job.json").exists():
+    if _NAME.fullmatch(name) is None or not (runs / name / "job.json").exists():
         raise InputError("There is no such run.", "Nothing was done.", "Choose one of the project's runs.")
     return runs / name
 

@@ -127,8 +127,12 @@ class Project:
 
     def inside(self, name: str) -> Path:
         """The place of *name* below the folder, or a refusal: no path leads out, and no link does."""
-        place = (self.folder / name).resolve()
-        if "\0" in name or not place.is_relative_to(self.folder.resolve()):
+        try:
+            place = (self.folder / name).resolve()
+            place.exists()  # a name too long for the system is found out here
+        except (OSError, ValueError):
+            place = Path("/")
+        if not place.is_relative_to(self.folder.resolve()):
             raise InputError(
                 "This name leads out of the project's folder.",
                 "The desk reads and writes below that folder alone.",
