@@ -73,9 +73,7 @@ class Desk:
         self.project = settings.project
         self.cookie = f"{self.session.name}={self.session.cookie}"
 
-    def call(
-        self, method: str, path: str, body: bytes = b"", parts: int = 1, **headers: str
-    ) -> Reply:
+    def call(self, method: str, path: str, body: bytes = b"", parts: int = 1, **headers: str) -> Reply:
         given = {"host": HOST, "cookie": self.cookie, **{k.replace("_", "-"): v for k, v in headers.items()}}
         place, _, query = path.partition("?")
         scope = {
@@ -134,7 +132,9 @@ class Desk:
         place = self.project.desk / "profiles" / key
         place.mkdir(parents=True, exist_ok=True)
         profile.make(self.folder / name, source.reading(), place)
-        self.project.change(lambda answers, recipe: (replace(with_source(answers, source), profile=key), recipe))
+        self.project.change(
+            lambda answers, recipe: (replace(with_source(answers, source), profile=key), recipe)
+        )
         return self
 
     def read(self) -> "Desk":

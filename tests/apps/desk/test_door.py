@@ -77,7 +77,9 @@ def test_every_reply_forbids_other_hosts_and_frames(desk: Desk) -> None:
         assert headers["x-frame-options"] == "DENY" and headers["cache-control"] == "no-store"
 
 
-@pytest.mark.parametrize("path", ["/static/../door.py", "/static/%2e%2e/door.py", "/static/door.py", "/.desk/answers.json"])
+@pytest.mark.parametrize(
+    "path", ["/static/../door.py", "/static/%2e%2e/door.py", "/static/door.py", "/.desk/answers.json"]
+)
 def test_no_path_leads_out_of_the_static_files(desk: Desk, path: str) -> None:
     assert desk.get(path).status == 404
 
@@ -95,6 +97,8 @@ def test_an_unexpected_error_shows_no_message(desk: Desk) -> None:
     desk.opened(people_csv()).read()
     recipe = desk.project.recipe_file
     recipe.write_text(recipe.read_text().replace("[schema.columns.age]", "[schema.columns.Zebedeu]"))
-    (desk.project.desk / "profiles" / desk.project.answers().profile / "profile.json").write_text('{"Zebedeu": 1}')
+    (desk.project.desk / "profiles" / desk.project.answers().profile / "profile.json").write_text(
+        '{"Zebedeu": 1}'
+    )
     reply = desk.get("/people")
     assert reply.status == 500 and "Zebedeu" not in reply.text

@@ -33,7 +33,17 @@ def put(desk: Desk, name: str, data: bytes = b"a,b\n1,2\n", parts: int = 1, **he
 
 @pytest.mark.parametrize(
     "name",
-    ["../x.csv", "..", ".hidden.csv", "a\\b.csv", "<script>.csv", "x\u202egpj.csv", "x\n.csv", "x" * 10_000 + ".csv", " "],
+    [
+        "../x.csv",
+        "..",
+        ".hidden.csv",
+        "a\\b.csv",
+        "<script>.csv",
+        "x\u202egpj.csv",
+        "x\n.csv",
+        "x" * 10_000 + ".csv",
+        " ",
+    ],
 )
 def test_hostile_names_of_files_are_refused(desk: Desk, name: str) -> None:
     assert put(desk, name) in (404, 409)
@@ -77,7 +87,12 @@ def test_how_a_file_was_read_is_shown_and_can_be_changed(desk: Desk) -> None:
     page = desk.get("/open")
     assert "José" in page.words and "3 rows" in page.words and '(";")' in page.text
     again = Desk(desk.folder).opened(
-        "nome;peso\nJosé;1,5\nÍris;2,5\nAna;NA\n".encode("latin-1"), "pesos.csv", encoding="latin-1", separator=";", decimal=".", missing=("", "-9")
+        "nome;peso\nJosé;1,5\nÍris;2,5\nAna;NA\n".encode("latin-1"),
+        "pesos.csv",
+        encoding="latin-1",
+        separator=";",
+        decimal=".",
+        missing=("", "-9"),
     )
     again.read()
     recipe = again.project.recipe()
@@ -116,7 +131,9 @@ def test_names_of_columns_are_shown_as_text(desk: Desk) -> None:
         ("people.csv", "no address"),
     ],
 )
-def test_addresses_of_databases_are_checked_and_no_password_is_kept(desk: Desk, address: str, word: str) -> None:
+def test_addresses_of_databases_are_checked_and_no_password_is_kept(
+    desk: Desk, address: str, word: str
+) -> None:
     reply = desk.post("/open/table", address=address, table="visits")
     assert reply.status == 409 and word in reply.words
     assert all(b"secret" not in path.read_bytes() for path in desk.folder.rglob("*") if path.is_file())
@@ -130,7 +147,12 @@ def test_a_table_of_a_database_file_is_copied(desk: Desk) -> None:
     folder = desk.project.runs / "20260101T000000-00000000"
     folder.mkdir()
     target = desk.project.desk / "uploads" / "table-stays.parquet"
-    asked = {"kind": "copy", "place": str(desk.folder / "stays.sqlite"), "table": "stays", "target": str(target)}
+    asked = {
+        "kind": "copy",
+        "place": str(desk.folder / "stays.sqlite"),
+        "table": "stays",
+        "target": str(target),
+    }
     (folder / "job.json").write_text(json.dumps({**asked, "language": "en"}))
     assert worker.main([str(folder)]) == 0
     desk.opened(target.read_bytes(), "stays.parquet")
@@ -163,9 +185,10 @@ def test_a_full_disk_leaves_everything_as_it_was(desk: Desk) -> None:
     desk.ready()
     before = {path: path.read_bytes() for path in desk.folder.rglob("*") if path.is_file()}
     told = subprocess.run(
-        [sys.executable, "-c", FULL, ":".join(sys.path), str(desk.folder)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", FULL, ":".join(sys.path), str(desk.folder)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert told.stdout.split() == ["refused", "refused"], told.stderr
     assert {path: path.read_bytes() for path in desk.folder.rglob("*") if path.is_file()} == before
-
-
