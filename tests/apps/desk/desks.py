@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import random
 import re
 import shutil
 import subprocess
@@ -25,12 +26,12 @@ HOST = "127.0.0.1:8001"
 
 def people_csv(people: int = 60) -> str:
     """A made-up table: two rows for every third person, nothing that gives anything away."""
+    draw = random.Random(people)
     lines = ["patient_id,age,sex,city,illness"]
     for i in range(people):
-        row = f"P{i:04d},{20 + (i * 7) % 50},{'FM'[i % 2]},{('Recife', 'Belém', 'Viçosa')[i % 3]}"
-        lines.append(f"{row},{('flu', 'gout', 'cold', 'asthma')[(i * 5) % 4]}")
-        if i % 3 == 0:
-            lines.append(f"{row},{('flu', 'gout')[i % 2]}")
+        row = f"P{i:04d},{draw.randrange(20, 70)},{draw.choice('FM')},{draw.choice(['Recife', 'Belém', 'Viçosa'])}"
+        for _ in range(2 if i % 3 == 0 else 1):
+            lines.append(f"{row},{draw.choice(['flu', 'gout', 'cold', 'asthma'])}")
     return "\n".join(lines) + "\n"
 
 

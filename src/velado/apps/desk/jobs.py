@@ -16,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,19 +76,14 @@ def start(runs: Path, asked: Mapping[str, object]) -> str:
             "There is no room on the disk, or no further process is allowed.",
             "Make room and try again; nothing was changed.",
         ) from error
-    _children.append(process)
+    # Somebody must ask how a process ended, or the system keeps its number for ever.
+    threading.Thread(target=process.wait, daemon=True).start()
     return name
-
-
-_children: list[subprocess.Popen[bytes]] = []
-"""Processes this server began: asked now and then, so that the system can forget those that ended."""
 
 
 def look(runs: Path, name: str) -> Job:
     """How the job *name* stands."""
     folder = _folder(runs, name)
-    for child in [child for child in _children if child.poll() is not None]:
-        _children.remove(child)
     asked = _json(folder / "job.json") or {}
     progress = _json(folder / "progress.json") or {}
     share, doing = float(progress.get("share", 0.0)), str(progress.get("doing", ""))

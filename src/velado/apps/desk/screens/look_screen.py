@@ -42,7 +42,10 @@ def show(request: Request) -> Response:
     if job is None:
         return go("/promise")
     if job.state != "done":
-        return page(request, "look", walk, job=job_told(job), result=None)
+        published = [] if walk.recipe is None else [c for c in walk.recipe.schema.columns.values() if c.published]
+        return page(
+            request, "look", walk, job=job_told(job), result=None, published=published, decisions=DECISIONS
+        )
     result = job.result()
     asked = request.query_params
     try:
@@ -157,6 +160,27 @@ async def decide(request: Request) -> Response:
             decided[name] = DoorAnswer(decision=decision, reason=reason, by=user(), at=now())
         said = settled(roles_digest(recipe.schema, answers.source.digest))
         return replace(answers, doors=decided, roles=said), recipe
+
+    project.change(edit, given.one("state"))
+    begin_run(request)
+    return go("/look")
+
+
+@screen.post("/look/column")
+async def decide_column(request: Request) -> Response:
+    """Somebody decides about a column that a refused run named; then the release is made anew."""
+    given = await form(request)
+    project = project_of(request)
+    Walk.of(project).refuse_run()
+
+    def edit(answers: Answers, recipe: Recipe | None) -> tuple[Answers, Recipe | None]:
+        assert recipe is not None and answers.source is not None
+        column, reason = given.one("column"), given.one("reason").strip()
+        if column not in recipe.schema.columns:
+            raise InputError("There is no such column.", "Nothing was done.", "Choose one of the list.")
+        made = _with_decision(recipe, column, given.one("decision"), reason, given.one("step"))
+        said = settled(roles_digest(made.schema, answers.source.digest))
+        return replace(answers, roles=said), made
 
     project.change(edit, given.one("state"))
     begin_run(request)
