@@ -26,7 +26,7 @@ CHECKED := src tests $(wildcard benchmarks)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-all test-spark lint pages papers docs package house bench bench-peers clean
+.PHONY: help demo test test-slow test-all test-spark axe pictures lint pages papers docs package house bench bench-peers clean
 
 help: ## List the jobs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -47,6 +47,10 @@ test-all: $(VENV)/.dev ## Run every test, the slow ones too
 test-spark: $(SPARK)/.spark ## Run the tests of Spark, in an environment of their own (Java 17 or later must be there)
 	$(SPARK)/bin/python -m pytest $(wildcard tests/engines/test_spark*.py)
 
+# axe-core checks pages for people who see or move little; only tests use it, and they skip it where it is not there.
+axe: ## Install axe-core for the tests of the desk's pages (npm must be there)
+	npm install --prefix .axe --no-save --no-audit --no-fund --silent axe-core@4
+
 lint: $(VENV)/.dev ## Check style, format, types and the import layers
 	$(BIN)/ruff check $(CHECKED)
 	$(BIN)/ruff format --check $(CHECKED)
@@ -57,6 +61,9 @@ pages: $(VENV)/.dev ## Write every page that is made from the code, and check th
 	$(BIN)/python docs/make_reference.py
 	$(BIN)/python -m velado.apps.cli.reference docs/reference/cli.md
 	$(BIN)/python docs/make_catalogue.py --check
+
+pictures: $(VENV)/.dev ## Picture every screen of the desk in both languages, for the documentation (Chromium must be there)
+	$(BIN)/python docs/make_pictures.py
 
 papers: $(VENV)/.dev ## Get the sources' tables again from VELADO_DATA, as far as they are not kept yet, and write their page
 	$(BIN)/python docs/make_papers.py

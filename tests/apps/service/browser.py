@@ -132,14 +132,15 @@ class Browser:
 
     def press(self, key: str, modifiers: int = 0) -> None:
         """One key, down and up."""
-        code = {"Tab": 9, "Enter": 13, " ": 32}[key]
+        code = {"Tab": 9, "Enter": 13, " ": 32, "Delete": 46, "F2": 113, "m": 77}
+        code |= {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
         told = {
             "key": key,
             "code": key if key != " " else "Space",
-            "windowsVirtualKeyCode": code,
+            "windowsVirtualKeyCode": code[key],
             "modifiers": modifiers,
         }
-        text = {"Enter": "\r", " ": " "}.get(key)
+        text = {"Enter": "\r", " ": " ", "m": "m"}.get(key)
         self.send("Input.dispatchKeyEvent", type="keyDown", **told, **({"text": text} if text else {}))
         self.send("Input.dispatchKeyEvent", type="keyUp", **told)
 

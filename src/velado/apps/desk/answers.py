@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from velado.errors import InputError
@@ -35,7 +35,11 @@ class Source:
 
     def reading(self) -> dict[str, object]:
         """What a person said about how the file is read."""
-        said = {"encoding": self.encoding, "separator": self.separator, "decimal": self.decimal}
+        said: dict[str, object] = {
+            "encoding": self.encoding,
+            "separator": self.separator,
+            "decimal": self.decimal,
+        }
         said |= {"missing": None if self.missing is None else list(self.missing), "sheet": self.sheet}
         return {key: value for key, value in said.items() if value is not None}
 
@@ -84,6 +88,7 @@ class Answers:
     roles: Settled | None = None
     doors: Mapping[str, DoorAnswer] = field(default_factory=dict)
     preset: str = ""
+    said: Mapping[str, list[str]] = field(default_factory=dict)
     run: str = ""
     profile: str = ""
     profile_job: str = ""
@@ -120,17 +125,7 @@ class Answers:
 
     def unsettled(self) -> Answers:
         """The same source, with every question about it open again."""
-        return replace(
-            self,
-            reading=None,
-            person=None,
-            roles=None,
-            doors={},
-            run="",
-            profile="",
-            profile_job="",
-            compared="",
-        )
+        return Answers(source=self.source, opened=self.opened)
 
 
 def _made(kind: type[Any], entry: Any) -> Any:

@@ -55,8 +55,8 @@ def create_app(settings: DeskSettings, session: Session) -> FastAPI:
         )
 
     app.include_router(_pages)
-    for screen in SCREENS:
-        app.include_router(screen.router)
+    for part in SCREENS:
+        app.include_router(part.screen)
     return app
 
 

@@ -97,7 +97,7 @@ class Door:
                     message["headers"].append((b"set-cookie", line.encode()))
             await send(message)
 
-        with speaking(chosen):  # type: ignore[arg-type]
+        with speaking(chosen):
             answer = self._refused(scope, given, cookies, asked)
             if answer is not None:
                 await answer(scope, receive, reply)

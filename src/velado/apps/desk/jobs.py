@@ -11,10 +11,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +29,8 @@ from velado.randomness import secure
 
 State = Literal["running", "done", "failed", "cancelled", "killed"]
 _WORKER = "velado.apps.desk.worker"
+_NAME = re.compile(r"[0-9]{8}T[0-9]{6}-[0-9a-f]{8}")
+"""What runs are called: the moment they were begun, and a number."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,19 +76,14 @@ def start(runs: Path, asked: Mapping[str, object]) -> str:
             "There is no room on the disk, or no further process is allowed.",
             "Make room and try again; nothing was changed.",
         ) from error
-    _children.append(process)
+    # Somebody must ask how a process ended, or the system keeps its number for ever.
+    threading.Thread(target=process.wait, daemon=True).start()
     return name
-
-
-_children: list[subprocess.Popen[bytes]] = []
-"""Processes this server began: asked now and then, so that the system can forget those that ended."""
 
 
 def look(runs: Path, name: str) -> Job:
     """How the job *name* stands."""
     folder = _folder(runs, name)
-    for child in [child for child in _children if child.poll() is not None]:
-        _children.remove(child)
     asked = _json(folder / "job.json") or {}
     progress = _json(folder / "progress.json") or {}
     share, doing = float(progress.get("share", 0.0)), str(progress.get("doing", ""))
@@ -121,8 +120,7 @@ def cancel(runs: Path, name: str) -> None:
 
 
 def _folder(runs: Path, name: str) -> Path:
-    plain = name.replace("-", "").replace("T", "").isalnum() and name.isascii()
-    if not plain or not (runs / name / "job.json").exists():
+    if _NAME.fullmatch(name) is None or not (runs / name / "job.json").exists():
         raise InputError("There is no such run.", "Nothing was done.", "Choose one of the project's runs.")
     return runs / name
 

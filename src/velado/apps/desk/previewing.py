@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -13,9 +14,10 @@ from velado.apps.desk.walk import Walk
 from velado.data.io import read_table
 from velado.release.goal import DEFAULT_K
 from velado.release.methods import METHODS
+from velado.study.presets import PRESETS
 from velado.study.preview import Previewed, Sample, draw_sample, preview
 from velado.study.recipe import Recipe
-from velado.text import Sentence, say, told
+from velado.text import LANGUAGES, Sentence, say, told
 
 QUICK = "mondrian"
 """The method whose figures stand for those of slower ones while a slider moves; the page says so."""
@@ -79,18 +81,32 @@ def method_names() -> tuple[str, ...]:
     return tuple(method.name for method in METHODS if method.promise == "guaranteed")
 
 
-def presets() -> tuple[Any, ...]:
-    """The presets that are offered."""
-    return ()
+def presets() -> list[tuple[str, str]]:
+    """The presets that are offered, with their titles."""
+    return [(preset.name, told(preset.title)) for preset in PRESETS]
 
 
-def said(walk: Walk) -> list[str]:
-    """What the preset in use says about itself."""
-    del walk
-    return []
-
-
-def with_preset(walk: Walk, recipe: Recipe, name: str) -> Recipe:
-    """The recipe with a preset's settings."""
-    del walk, name
-    return recipe
+def planned(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """A recipe with what a preset says of the whole table, and the sentences that go with it; a process of its own does it."""
+    recipe = Recipe.from_dict(tomllib.loads(asked["recipe_text"]))
+    source: Any = Path(asked["source"])
+    if asked.get("sheet"):
+        source = read_table(source, sheet=asked["sheet"])
+    table = read_table(source, recipe.schema, recipe.undeclared)
+    kind = next(preset for preset in PRESETS if preset.name == asked["preset"])
+    plan = kind().applied(table)
+    made = replace(
+        recipe,
+        schema=plan.schema,
+        k=plan.k or recipe.k,
+        guarantees=plan.guarantees,
+        suppression=plan.suppression,
+        operations=plan.operations,
+    )
+    decided = [
+        say("{column}: {why}", column=one.column, why=one.why)
+        for one in plan.decisions
+        if one.action != "as the schema says"
+    ]
+    lines = {tongue: [told(text, tongue) for text in (*plan.said, *decided)] for tongue in LANGUAGES}
+    return {"recipe_text": made.to_toml(), "said": lines}

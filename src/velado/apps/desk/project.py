@@ -29,25 +29,28 @@ from velado.data.level_files import levels_text
 from velado.data.schema import Schema
 from velado.data.staging import file_digest, write_file
 from velado.errors import InputError, OutputError
+from velado.release.operations._operation import Operation
 from velado.study.recipe import Recipe
 from velado.study.run import read_recipe
 from velado.text import say
 
 TABLES = (
-    ".csv",
-    ".tsv",
-    ".txt",
-    ".parquet",
-    ".pq",
-    ".xlsx",
-    ".xls",
-    ".ods",
-    ".sav",
-    ".dta",
-    ".sas7bdat",
-    ".xpt",
+    *(
+        ".csv",
+        ".tsv",
+        ".txt",
+        ".parquet",
+        ".pq",
+        ".xlsx",
+        ".xls",
+        ".ods",
+        ".sav",
+        ".dta",
+        ".sas7bdat",
+        ".xpt",
+    ),
+    *(".arrow", ".feather", ".gz", ".zip", ".zst"),
 )
-TABLES += (".arrow", ".feather", ".gz", ".zip", ".zst")
 """How the names of files end that are offered to be opened."""
 LONGEST_NAME = 120
 _PART = "part-"
@@ -124,8 +127,12 @@ class Project:
 
     def inside(self, name: str) -> Path:
         """The place of *name* below the folder, or a refusal: no path leads out, and no link does."""
-        place = (self.folder / name).resolve()
-        if "\0" in name or not place.is_relative_to(self.folder.resolve()):
+        try:
+            place = (self.folder / name).resolve()
+            place.exists()  # a name too long for the system is found out here
+        except (OSError, ValueError):
+            place = Path("/")
+        if not place.is_relative_to(self.folder.resolve()):
             raise InputError(
                 "This name leads out of the project's folder.",
                 "The desk reads and writes below that folder alone.",
@@ -279,6 +286,13 @@ def _unwritable(error: OSError) -> OutputError:
         say("The project's folder cannot be written ({reason}).", reason=error.strerror or "system error"),
         "Nothing was changed.",
         "Check the permissions and the space left, then try again.",
+    )
+
+
+def operations_left(recipe: Recipe, schema: Schema) -> tuple[Operation, ...]:
+    """The column operations whose column is still published."""
+    return tuple(
+        one for one in recipe.operations if one.column is None or schema.columns[one.column].published
     )
 
 

@@ -13,6 +13,7 @@ from velado.data.staging import file_digest
 from velado.measures.risk.reidentification import Reidentification
 from velado.release.release import Release
 from velado.release.side_doors import SideDoor
+from velado.release.why_suppressed import why_suppressed
 from velado.study.run import Published
 from velado.text import LANGUAGES, told
 
@@ -57,6 +58,7 @@ def shown(done: Published, folder: Path) -> dict[str, Any]:
             if not run.failed and run.loss is not None
         ],
         "columns": _inventory(release),
+        "why": {str(one.row + 1): _both(one.sentence) for one in why_suppressed(release)},
     }
 
 

@@ -156,7 +156,7 @@ def signed(job: Job, recipe: str, said: dict[str, str], second: bool, doors: dic
         account=user(),
         second=second,
         doors=doors,
-        **said,  # type: ignore[arg-type]
+        **said,
     )
 
 

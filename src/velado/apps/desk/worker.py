@@ -90,6 +90,10 @@ def _work(folder: Path, asked: Mapping[str, Any]) -> dict[str, Any]:
 
             copy_table(asked["place"], asked["table"], Path(asked["target"]))
             return {}
+        if asked["kind"] == "preset":
+            from velado.apps.desk.previewing import planned
+
+            return planned(asked)
         if asked["kind"] == "release":
             return _release(folder, asked)
         if asked["kind"] == "compare":

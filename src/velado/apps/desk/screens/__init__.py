@@ -1,4 +1,4 @@
-"""The screens, in the order of the walk. Each is a router: it shows a page, and edits the recipe by what its forms say."""
+"""The screens, in the order of the walk. Each has a router of its own: it shows a page, and edits the recipe by what its forms say."""
 
 from velado.apps.desk.screens import (
     compare_screen,

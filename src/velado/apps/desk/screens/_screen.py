@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from velado.apps.desk.jobs import Job
 from velado.apps.desk.project import Project
 from velado.apps.desk.walk import Walk
 from velado.apps.web.page import templates
+from velado.errors import InputError
 from velado.text import Language, Sentence, language, say, told
 
 if TYPE_CHECKING:
@@ -105,6 +107,21 @@ def start(request: Request, kind: str, walk: Walk, **asked: object) -> str:
         "language": language(),
     }
     return jobs.start(project.runs, {**known, **asked})
+
+
+def awaited(request: Request, name: str) -> Job:
+    """A short job that the page waits for, when it is done; how it failed is raised."""
+    runs = project_of(request).runs
+    while (job := jobs.look(runs, name)).state == "running":
+        time.sleep(0.05)
+    if job.state != "done":
+        said = job_told(job)["error"] or {}
+        raise InputError(
+            said.get("what") or say("The work on it ended before its time."),
+            said.get("why") or say("Nothing was changed."),
+            said.get("fix") or say("Try again."),
+        )
+    return job
 
 
 def job_told(job: Job | None) -> dict[str, Any]:

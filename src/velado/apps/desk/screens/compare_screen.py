@@ -20,13 +20,13 @@ from velado.errors import ParameterError
 from velado.study.recipe import Recipe
 from velado.text import language, say
 
-router = APIRouter()
+screen = APIRouter()
 KS = (2, 3, 5, 10, 20)
 USUAL = ("mondrian", "full-domain", "mdav", "progressive")
 SAMPLE_ROWS = 2_000
 
 
-@router.get("/compare")
+@screen.get("/compare")
 def show(request: Request) -> Response:
     """The screen."""
     walk = Walk.of(project_of(request))
@@ -57,7 +57,7 @@ def show(request: Request) -> Response:
     )
 
 
-@router.post("/compare")
+@screen.post("/compare")
 async def begin(request: Request) -> Response:
     """The methods and k that were chosen are tried, in a process of its own."""
     given = await form(request)
@@ -85,7 +85,7 @@ async def begin(request: Request) -> Response:
     return go("/compare")
 
 
-@router.post("/compare/choose")
+@screen.post("/compare/choose")
 async def choose(request: Request) -> Response:
     """A method and a k stand in the recipe."""
     given = await form(request)
@@ -107,7 +107,7 @@ async def choose(request: Request) -> Response:
     return go("/promise?saved")
 
 
-@router.post("/promise/whole")
+@screen.post("/promise/whole")
 async def whole(request: Request) -> JSONResponse:
     """The same promise on all rows, by a process of its own; the page asks how it stands."""
     given = await form(request)
@@ -123,7 +123,7 @@ async def whole(request: Request) -> JSONResponse:
     )
 
 
-@router.get("/promise/whole/{name}")
+@screen.get("/promise/whole/{name}")
 def wholly(request: Request, name: str) -> JSONResponse:
     """What the promise costs on all rows, once it is known."""
     job = jobs.look(project_of(request).runs, name)

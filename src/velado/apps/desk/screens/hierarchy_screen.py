@@ -24,7 +24,7 @@ from velado.errors import InputError
 from velado.study.recipe import Recipe
 from velado.text import Sentence, say
 
-router = APIRouter()
+screen = APIRouter()
 _BARS = 60
 BUILDERS: tuple[tuple[str, Sentence], ...] = (
     ("core", say("as velado finds it")),
@@ -35,7 +35,7 @@ BUILDERS: tuple[tuple[str, Sentence], ...] = (
 )
 
 
-@router.get("/hierarchies")
+@screen.get("/hierarchies")
 def show(request: Request) -> Response:
     """The columns that become coarser, and how."""
     walk = Walk.of(project_of(request))
@@ -49,7 +49,7 @@ def show(request: Request) -> Response:
     return page(request, "hierarchies", walk, columns=columns, shown=None, builders=BUILDERS)
 
 
-@router.get("/hierarchies/{number}")
+@screen.get("/hierarchies/{number}")
 def edit(request: Request, number: int) -> Response:
     """The editor of one column."""
     walk, recipe, _, shown = _opened(request, number)
@@ -89,7 +89,7 @@ def edit(request: Request, number: int) -> Response:
     )
 
 
-@router.get("/hierarchies/{number}/nodes")
+@screen.get("/hierarchies/{number}/nodes")
 def nodes(request: Request, number: int) -> JSONResponse:
     """The children of one branch, for the page's script."""
     shown = _opened(request, number)[3]
@@ -103,7 +103,7 @@ def nodes(request: Request, number: int) -> JSONResponse:
     )
 
 
-@router.get("/hierarchies/{number}/levels.csv")
+@screen.get("/hierarchies/{number}/levels.csv")
 def export(request: Request, number: int) -> Response:
     """The hierarchy as a level file."""
     shown = _opened(request, number)[3]
@@ -117,7 +117,7 @@ def export(request: Request, number: int) -> Response:
     )
 
 
-@router.post("/hierarchies/{number}/edit")
+@screen.post("/hierarchies/{number}/edit")
 async def change(request: Request, number: int) -> JSONResponse:
     """One edit of the tree: group, merge, dissolve, rename, move, split, place."""
     given = await form(request)
@@ -136,7 +136,7 @@ async def change(request: Request, number: int) -> JSONResponse:
     return JSONResponse({"go": f"/hierarchies/{number}"})
 
 
-@router.post("/hierarchies/{number}/place")
+@screen.post("/hierarchies/{number}/place")
 async def place(request: Request, number: int) -> Response:
     """Values without a place get one, without a script."""
     given = await form(request)
@@ -150,7 +150,7 @@ async def place(request: Request, number: int) -> Response:
     return go(f"/hierarchies/{number}?saved")
 
 
-@router.post("/hierarchies/{number}/builder")
+@screen.post("/hierarchies/{number}/builder")
 async def build(request: Request, number: int) -> Response:
     """The hierarchy is made by a builder, or taken from those that come with velado."""
     given = await form(request)
@@ -163,7 +163,7 @@ async def build(request: Request, number: int) -> Response:
     return go(f"/hierarchies/{number}?saved")
 
 
-@router.post("/hierarchies/{number}/bands")
+@screen.post("/hierarchies/{number}/bands")
 async def bands(request: Request, number: int) -> Response:
     """The hierarchy is bands of numbers that begin at the edges given."""
     given = await form(request)
@@ -177,7 +177,7 @@ async def bands(request: Request, number: int) -> Response:
     return go(f"/hierarchies/{number}?saved")
 
 
-@router.post("/hierarchies/{number}/levels")
+@screen.post("/hierarchies/{number}/levels")
 async def take(request: Request, number: int) -> Response:
     """The hierarchy is that of a level file, as ARX writes it."""
     given = await form(request)

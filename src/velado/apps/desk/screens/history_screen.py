@@ -14,11 +14,11 @@ from velado.apps.desk.jobs import Job
 from velado.apps.desk.screens._screen import go, job_told, page, project_of
 from velado.apps.desk.walk import Walk
 
-router = APIRouter()
+screen = APIRouter()
 _MOST = 200
 
 
-@router.get("/history")
+@screen.get("/history")
 def show(request: Request) -> Response:
     """The screen."""
     project = project_of(request)
@@ -37,7 +37,7 @@ def show(request: Request) -> Response:
     )
 
 
-@router.get("/history/look")
+@screen.get("/history/look")
 def look(request: Request) -> Response:
     """Two runs are chosen by a form; the page shows them."""
     names = "&".join(f"run={name}" for name in request.query_params.getlist("run")[:2] if name.isascii())

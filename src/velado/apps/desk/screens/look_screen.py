@@ -13,7 +13,7 @@ from fastapi.responses import Response
 from velado.apps.desk.answers import Answers, DoorAnswer
 from velado.apps.desk.door import form
 from velado.apps.desk.jobs import Job
-from velado.apps.desk.project import now, roles_digest, settled, user
+from velado.apps.desk.project import now, operations_left, roles_digest, settled, user
 from velado.apps.desk.run_shown import AFTER, BEFORE
 from velado.apps.desk.screens._screen import go, job_told, page, project_of
 from velado.apps.desk.screens.promise_screen import begin_run
@@ -22,7 +22,7 @@ from velado.errors import InputError, ParameterError
 from velado.study.recipe import Recipe
 from velado.text import Sentence, language, say
 
-router = APIRouter()
+screen = APIRouter()
 _PAGE = 25
 _LARGEST_GROUP = 60
 DECISIONS: tuple[tuple[str, Sentence], ...] = (
@@ -34,7 +34,7 @@ DECISIONS: tuple[tuple[str, Sentence], ...] = (
 )
 
 
-@router.get("/look")
+@screen.get("/look")
 def show(request: Request) -> Response:
     """The screen."""
     walk = Walk.of(project_of(request))
@@ -42,7 +42,10 @@ def show(request: Request) -> Response:
     if job is None:
         return go("/promise")
     if job.state != "done":
-        return page(request, "look", walk, job=job_told(job), result=None)
+        published = [] if walk.recipe is None else [c for c in walk.recipe.schema.columns.values() if c.published]
+        return page(
+            request, "look", walk, job=job_told(job), result=None, published=published, decisions=DECISIONS
+        )
     result = job.result()
     asked = request.query_params
     try:
@@ -99,7 +102,7 @@ def _row(
     }
 
 
-@router.post("/look/again")
+@screen.post("/look/again")
 async def again(request: Request) -> Response:
     """The same recipe once more, or with the change that was found cheaper."""
     given = await form(request)
@@ -124,7 +127,7 @@ async def again(request: Request) -> Response:
     return go("/look")
 
 
-@router.post("/look/doors")
+@screen.post("/look/doors")
 async def decide(request: Request) -> Response:
     """Somebody decides about side doors, each by itself; then the release is made anew."""
     given = await form(request)
@@ -163,6 +166,27 @@ async def decide(request: Request) -> Response:
     return go("/look")
 
 
+@screen.post("/look/column")
+async def decide_column(request: Request) -> Response:
+    """Somebody decides about a column that a refused run named; then the release is made anew."""
+    given = await form(request)
+    project = project_of(request)
+    Walk.of(project).refuse_run()
+
+    def edit(answers: Answers, recipe: Recipe | None) -> tuple[Answers, Recipe | None]:
+        assert recipe is not None and answers.source is not None
+        column, reason = given.one("column"), given.one("reason").strip()
+        if column not in recipe.schema.columns:
+            raise InputError("There is no such column.", "Nothing was done.", "Choose one of the list.")
+        made = _with_decision(recipe, column, given.one("decision"), reason, given.one("step"))
+        said = settled(roles_digest(made.schema, answers.source.digest))
+        return replace(answers, roles=said), made
+
+    project.change(edit, given.one("state"))
+    begin_run(request)
+    return go("/look")
+
+
 def _with_decision(recipe: Recipe, column: str, decision: str, reason: str, step: str) -> Recipe:
     """The recipe with what was decided about a door, in the words of recipes: the core judges it when it is run."""
     document = recipe.to_dict()
@@ -187,7 +211,9 @@ def _with_decision(recipe: Recipe, column: str, decision: str, reason: str, step
         return _with_column(recipe, replace(told, side_door="accept", reason=reason))
     if decision == "quasi":
         return _with_column(recipe, replace(told, role="quasi"))
-    operations = [one for one in document.get("operations", []) if one.get("column") != column]  # type: ignore[union-attr]
+    entries = document.get("operations", [])
+    assert isinstance(entries, list)
+    operations = [one for one in entries if one.get("column") != column]
     try:
         width = float(step.replace(",", "."))
     except ValueError:
@@ -211,8 +237,7 @@ def _with_decision(recipe: Recipe, column: str, decision: str, reason: str, step
 def _with_column(recipe: Recipe, column: Any) -> Recipe:
     columns = {**recipe.schema.columns, column.name: column}
     schema = recipe.schema.with_columns(columns.values())
-    left = tuple(one for one in recipe.operations if schema.columns[one.column].published)  # type: ignore[attr-defined]
-    return replace(recipe, schema=schema, operations=left)
+    return replace(recipe, schema=schema, operations=operations_left(recipe, schema))
 
 
 def finished(walk: Walk) -> Job:

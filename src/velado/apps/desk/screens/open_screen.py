@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import shutil
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from velado.apps.desk.answers import Answers, Source
 from velado.apps.desk.databases import copy_of
 from velado.apps.desk.door import check_token, form
 from velado.apps.desk.project import Project, digest_of, refuse_name, settled, source_digest, with_source
-from velado.apps.desk.screens._screen import go, job_told, page, project_of, settings_of, start
+from velado.apps.desk.screens._screen import awaited, go, job_told, page, project_of, settings_of, start
 from velado.apps.desk.walk import Walk
 from velado.data.io import read_schema
 from velado.data.schema import Schema
@@ -25,13 +24,13 @@ from velado.errors import InputError, ParameterError, VeladoError
 from velado.study.recipe import Recipe
 from velado.text import Language, language, say, size
 
-router = APIRouter()
+screen = APIRouter()
 _ROOM_LEFT = 64 << 20
 ENCODINGS = ("utf-8", "latin-1", "cp1252", "utf-16")
 SEPARATORS = ((",", say("comma")), (";", say("semicolon")), ("\t", say("tabulator")), ("|", say("bar")))
 
 
-@router.get("/open")
+@screen.get("/open")
 def show(request: Request) -> Response:
     """The screen."""
     walk = Walk.of(project_of(request))
@@ -51,13 +50,13 @@ def show(request: Request) -> Response:
     )
 
 
-@router.get("/jobs/{name}")
+@screen.get("/jobs/{name}")
 def job(request: Request, name: str) -> JSONResponse:
     """How a job stands, for the page's script."""
     return JSONResponse(job_told(jobs.look(project_of(request).runs, name)))
 
 
-@router.post("/jobs/{name}/cancel")
+@screen.post("/jobs/{name}/cancel")
 async def cancel(request: Request, name: str) -> Response:
     """The job's process is ended."""
     given = await form(request)
@@ -66,7 +65,7 @@ async def cancel(request: Request, name: str) -> Response:
     return go(f"/{back}" if back in ("open", "look", "compare", "history", "promise") else "/history")
 
 
-@router.post("/open/choose")
+@screen.post("/open/choose")
 async def choose(request: Request) -> Response:
     """A file of the folder is the table."""
     given = await form(request)
@@ -74,7 +73,7 @@ async def choose(request: Request) -> Response:
     return go("/open")
 
 
-@router.put("/open/upload/{name}")
+@screen.put("/open/upload/{name}")
 async def upload(request: Request, name: str) -> JSONResponse:
     """A dropped file is kept among the uploads and opened."""
     check_token(request, request.headers.get("x-desk-token", ""))
@@ -99,7 +98,7 @@ async def upload(request: Request, name: str) -> JSONResponse:
     return JSONResponse({"go": "/open"})
 
 
-@router.post("/open/table")
+@screen.post("/open/table")
 async def database(request: Request) -> Response:
     """The table of a database is copied into the project and opened; what opens the database is kept nowhere."""
     given = await form(request)
@@ -117,18 +116,10 @@ def _copied(request: Request, asked: dict[str, str]) -> None:
     runs = project_of(request).runs
     known = {"kind": "copy", "language": language(), "memory": settings_of(request).memory}
     name = jobs.start(runs, {**known, **asked})
-    while (job := jobs.look(runs, name)).state == "running":
-        time.sleep(0.05)
-    if job.state != "done":
-        said = job_told(job).get("error") or {}
-        raise InputError(
-            said.get("what", "The table was not copied."),
-            said.get("why", "The work on it ended before its time."),
-            said.get("fix", "Try again."),
-        )
+    awaited(request, name)
 
 
-@router.post("/open/reading")
+@screen.post("/open/reading")
 async def reread(request: Request) -> Response:
     """The same file is read as a person says."""
     given = await form(request)
@@ -161,7 +152,7 @@ async def reread(request: Request) -> Response:
     return go("/open")
 
 
-@router.post("/open/right")
+@screen.post("/open/right")
 async def right(request: Request) -> Response:
     """Somebody says that the rows were read right; the recipe begins with what was found."""
     given = await form(request)

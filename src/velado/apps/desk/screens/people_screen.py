@@ -15,10 +15,10 @@ from velado.apps.desk.walk import Walk
 from velado.errors import InputError
 from velado.study.recipe import Recipe
 
-router = APIRouter()
+screen = APIRouter()
 
 
-@router.get("/people")
+@screen.get("/people")
 def show(request: Request) -> Response:
     """The screen."""
     walk = Walk.of(project_of(request))
@@ -39,7 +39,7 @@ def show(request: Request) -> Response:
     )
 
 
-@router.post("/people")
+@screen.post("/people")
 async def answer(request: Request) -> Response:
     """Somebody says who one person is."""
     given = await form(request)

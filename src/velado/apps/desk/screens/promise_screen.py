@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,17 +15,17 @@ from velado.apps.desk import previewing
 from velado.apps.desk.answers import Answers
 from velado.apps.desk.door import Form, form
 from velado.apps.desk.project import changed_meanwhile, roles_digest, settled
-from velado.apps.desk.screens._screen import go, page, project_of, start
+from velado.apps.desk.screens._screen import awaited, go, page, project_of, start
 from velado.apps.desk.walk import Walk
 from velado.errors import ParameterError
 from velado.study.recipe import Recipe
 from velado.text import language, say
 
-router = APIRouter()
+screen = APIRouter()
 L_DIVERSITY = "l-diversity"
 
 
-@router.get("/promise")
+@screen.get("/promise")
 def show(request: Request) -> Response:
     """The screen."""
     walk = Walk.of(project_of(request))
@@ -38,12 +39,12 @@ def show(request: Request) -> Response:
         l=_asked_l(walk.recipe),
         sensitive=[column.name for column in walk.recipe.schema.sensitive],
         presets=previewing.presets(),
-        said=previewing.said(walk),
+        said=walk.answers.said.get(language(), []),
         entry=walk.recipe.to_dict(),
     )
 
 
-@router.post("/promise/preview")
+@screen.post("/promise/preview")
 async def preview(request: Request) -> JSONResponse:
     """Loss and risk on a sample, if the promise were as the page has it; nothing is kept."""
     given = await form(request)
@@ -52,7 +53,7 @@ async def preview(request: Request) -> JSONResponse:
     return JSONResponse(await run_in_threadpool(previewing.on_sample, walk, promised(recipe, given)))
 
 
-@router.post("/promise/preset")
+@screen.post("/promise/preset")
 async def preset(request: Request) -> Response:
     """A preset's settings stand in the recipe."""
     given = await form(request)
@@ -60,18 +61,23 @@ async def preset(request: Request) -> Response:
     walk = Walk.of(project)
     walk.refuse_run()
     name = given.one("preset")
+    if name not in [one for one, _ in previewing.presets()]:
+        raise ParameterError("There is no such preset.", "Nothing was done.", "Choose one of the list.")
+    text = project.recipe_file.read_text("utf-8")
+    job = start(request, "preset", walk, recipe_text=text, preset=name)
+    plan = (await run_in_threadpool(awaited, request, job)).result()
 
     def edit(answers: Answers, recipe: Recipe | None) -> tuple[Answers, Recipe | None]:
         assert recipe is not None and answers.source is not None
-        made = previewing.with_preset(walk, recipe, name)
+        made = Recipe.from_dict(tomllib.loads(plan["recipe_text"]))
         said = settled(roles_digest(made.schema, answers.source.digest))
-        return replace(answers, preset=name, roles=said), made
+        return replace(answers, preset=name, said=plan["said"], roles=said), made
 
     project.change(edit, given.one("state"))
     return go("/promise?saved")
 
 
-@router.post("/promise")
+@screen.post("/promise")
 async def promise(request: Request) -> Response:
     """The promise stands in the recipe; with "run" a release is made in a process of its own."""
     given = await form(request)

@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse, Response
 from velado.apps.desk.answers import Answers
 from velado.apps.desk.door import Form, form
 from velado.apps.desk.profile import Profile
-from velado.apps.desk.project import person_digest, roles_digest, settled
+from velado.apps.desk.project import operations_left, person_digest, roles_digest, settled
 from velado.apps.desk.screens._screen import go, page, project_of
 from velado.apps.desk.walk import Walk
 from velado.data.schema import Column, Schema
@@ -21,7 +21,7 @@ from velado.settings import Where, made
 from velado.study.recipe import Recipe
 from velado.text import Sentence, count, say
 
-router = APIRouter()
+screen = APIRouter()
 ROLES: tuple[tuple[str, Sentence], ...] = (
     ("identifier", say("names the person: never published")),
     ("quasi", say("outsiders may know it: made coarser")),
@@ -36,7 +36,7 @@ KINDS: tuple[tuple[str, Sentence], ...] = (
 )
 
 
-@router.get("/roles")
+@screen.get("/roles")
 def show(request: Request) -> Response:
     """The screen."""
     walk = Walk.of(project_of(request))
@@ -66,7 +66,7 @@ def show(request: Request) -> Response:
     )
 
 
-@router.post("/roles/count")
+@screen.post("/roles/count")
 async def counted(request: Request) -> JSONResponse:
     """Who could be told apart if the roles were as the page has them; nothing is kept."""
     given = await form(request)
@@ -76,7 +76,7 @@ async def counted(request: Request) -> JSONResponse:
     return JSONResponse(_counted(walk.profile, _chosen(walk.recipe.schema, given, walk.profile)))
 
 
-@router.post("/roles")
+@screen.post("/roles")
 async def settle(request: Request) -> Response:
     """Somebody settles every column's role."""
     given = await form(request)
@@ -91,7 +91,7 @@ async def settle(request: Request) -> Response:
     def edit(answers: Answers, recipe: Recipe | None) -> tuple[Answers, Recipe | None]:
         assert recipe is not None
         schema = _chosen(recipe.schema, given, found)
-        changed = replace(recipe, schema=schema, operations=_still(recipe, schema))
+        changed = replace(recipe, schema=schema, operations=operations_left(recipe, schema))
         said = settled(roles_digest(schema, source.digest))
         person = answers.person
         assert person is not None
@@ -101,11 +101,6 @@ async def settle(request: Request) -> Response:
 
     project.change(edit, given.one("state"))
     return go("/promise" if given.one("next") != "hierarchies" else "/hierarchies")
-
-
-def _still(recipe: Recipe, schema: Schema) -> tuple[Any, ...]:
-    """The column operations whose column is still published."""
-    return tuple(one for one in recipe.operations if schema.columns[one.column].published)
 
 
 def _chosen(schema: Schema, given: Form, found: Profile) -> Schema:

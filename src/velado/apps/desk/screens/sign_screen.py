@@ -17,7 +17,7 @@ from velado.apps.desk.walk import Walk
 from velado.errors import InputError
 from velado.text import Sentence, say, told
 
-router = APIRouter()
+screen = APIRouter()
 FATES: dict[str, Sentence] = {
     "published": say("published as it is"),
     "generalized": say("published coarser"),
@@ -39,7 +39,7 @@ BASES: tuple[Sentence, ...] = (
 )
 
 
-@router.get("/sign")
+@screen.get("/sign")
 def show(request: Request) -> Response:
     """The screen."""
     project = project_of(request)
@@ -72,7 +72,7 @@ def show(request: Request) -> Response:
     )
 
 
-@router.post("/sign")
+@screen.post("/sign")
 async def sign(request: Request) -> Response:
     """Somebody signs the run that the form showed; without a second person it is handed over at once."""
     given = await form(request)
@@ -94,7 +94,7 @@ async def sign(request: Request) -> Response:
     return go("/sign?done")
 
 
-@router.post("/sign/approve")
+@screen.post("/sign/approve")
 async def approve(request: Request) -> Response:
     """A second person approves what the first one signed; then it is handed over."""
     given = await form(request)

@@ -1,0 +1,194 @@
+"""Open: whatever is dropped, named or misread is shown, changed or refused in words; nothing half-written stays."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from velado.apps.desk import worker
+
+from .desks import Desk, leftovers, people_csv
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def put(desk: Desk, name: str, data: bytes = b"a,b\n1,2\n", parts: int = 1, **headers: str) -> int:
+    reply = desk.call(
+        "PUT",
+        f"/open/upload/{name}",
+        data,
+        parts,
+        x_desk_token=desk.session.csrf,
+        accept="application/json",
+        **headers,
+    )
+    return reply.status
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../x.csv",
+        "..",
+        ".hidden.csv",
+        "a\\b.csv",
+        "<script>.csv",
+        "x\u202egpj.csv",
+        "x\n.csv",
+        "x" * 10_000 + ".csv",
+        " ",
+    ],
+)
+def test_hostile_names_of_files_are_refused(desk: Desk, name: str) -> None:
+    assert put(desk, name) in (404, 409)
+    assert list((desk.project.desk / "uploads").iterdir()) == [] and desk.project.answers().source is None
+
+
+def test_an_oversized_upload_is_refused_whether_it_says_so_or_not(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, largest=100)
+    assert put(desk, "big.csv", b"x" * 200, content_length="200") == 409
+    assert put(desk, "big.csv", b"x" * 200, parts=5) == 409
+    assert put(desk, "short.csv", b"x" * 50, content_length="60") == 409
+    assert list((desk.project.desk / "uploads").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "no-such.csv", "a\0b", ".", ""])
+def test_only_files_of_the_project_can_be_chosen(desk: Desk, name: str) -> None:
+    assert desk.post("/open/choose", file=name).status == 409
+
+
+def test_a_link_that_leads_out_is_refused(desk: Desk, tmp_path_factory: pytest.TempPathFactory) -> None:
+    secret = tmp_path_factory.mktemp("elsewhere") / "secret.csv"
+    secret.write_text("a\n1\n")
+    (desk.folder / "link.csv").symlink_to(secret)
+    assert desk.post("/open/choose", file="link.csv").status == 409
+
+
+def test_what_broken_uploads_left_is_gone_after_a_start(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (desk.project.desk / "uploads" / "part-0123").write_bytes(b"half")
+    (desk.project.desk / "part-4567").mkdir()
+    Desk(tmp_path)
+    assert leftovers(tmp_path) == []
+
+
+def test_the_desks_own_folder_is_private(desk: Desk) -> None:
+    assert (desk.project.desk.stat().st_mode & 0o777) == 0o700
+
+
+def test_how_a_file_was_read_is_shown_and_can_be_changed(desk: Desk) -> None:
+    desk.opened("nome;peso\nJosé;1,5\nÍris;2,5\nAna;NA\n".encode("latin-1"), "pesos.csv")
+    page = desk.get("/open")
+    assert "José" in page.words and "3 rows" in page.words and '(";")' in page.text
+    again = Desk(desk.folder).opened(
+        "nome;peso\nJosé;1,5\nÍris;2,5\nAna;NA\n".encode("latin-1"),
+        "pesos.csv",
+        encoding="latin-1",
+        separator=";",
+        decimal=".",
+        missing=("", "-9"),
+    )
+    again.read()
+    recipe = again.project.recipe()
+    assert recipe is not None
+    schema = recipe.schema
+    assert (schema.encoding, schema.separator, schema.decimal) == ("latin-1", ";", ".")
+    assert schema.missing_values == ("", "-9")
+
+
+def test_an_encoding_that_does_not_exist_is_refused(desk: Desk) -> None:
+    desk.opened(people_csv())
+    assert "no encoding" in desk.post("/open/reading", encoding="klingon").words
+
+
+def test_names_of_columns_are_shown_as_text(desk: Desk) -> None:
+    odd = "<script>alert(1)</script>"
+    long = "x" * 10_000
+    header = f'patient_id,age,"{odd}","\u202eevil",{long}'
+    rows = "".join(f"P{i},{i % 9},{i % 2},{i % 3},{i % 4}\n" for i in range(40))
+    desk.opened(f"{header}\n{rows}").read().person()
+    for path in ("/open", "/people", "/roles"):
+        text = desk.get(path).text
+        assert odd not in text and "&lt;script&gt;" in text
+        assert "<bdi>\u202eevil</bdi>" in text or path != "/roles"
+    assert desk.roles().status == 303
+    assert odd not in desk.get("/hierarchies").text + desk.get("/promise").text
+
+
+@pytest.mark.parametrize(
+    ("address", "word"),
+    [
+        ("postgresql://ana:secret@db/x", "password"),
+        ("postgresql://db/x?password=secret", "password"),
+        ("../x.sqlite", "leads out"),
+        ("none.sqlite", "no such database"),
+        ("people.csv", "no address"),
+    ],
+)
+def test_addresses_of_databases_are_checked_and_no_password_is_kept(
+    desk: Desk, address: str, word: str
+) -> None:
+    reply = desk.post("/open/table", address=address, table="visits")
+    assert reply.status == 409 and word in reply.words
+    assert all(b"secret" not in path.read_bytes() for path in desk.folder.rglob("*") if path.is_file())
+
+
+def test_a_table_of_a_database_file_is_copied(desk: Desk) -> None:
+    with sqlite3.connect(desk.folder / "stays.sqlite") as database:
+        database.execute("CREATE TABLE stays (patient TEXT, age INTEGER)")
+        database.executemany("INSERT INTO stays VALUES (?, ?)", [(f"P{i}", i % 50) for i in range(30)])
+    database.close()
+    folder = desk.project.runs / "20260101T000000-00000000"
+    folder.mkdir()
+    target = desk.project.desk / "uploads" / "table-stays.parquet"
+    asked = {
+        "kind": "copy",
+        "place": str(desk.folder / "stays.sqlite"),
+        "table": "stays",
+        "target": str(target),
+    }
+    (folder / "job.json").write_text(json.dumps({**asked, "language": "en"}))
+    assert worker.main([str(folder)]) == 0
+    desk.opened(target.read_bytes(), "stays.parquet")
+    assert "30 rows" in desk.get("/open").words
+
+
+FULL = """
+import resource, sys
+sys.path[:0] = sys.argv[1].split(":")
+from pathlib import Path
+from velado.apps.desk.project import Project
+from velado.errors import OutputError
+project = Project(Path(sys.argv[2]))
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+try:
+    with project.upload("big.csv") as (file, target):
+        file.write(b"x" * 100_000)
+except OutputError:
+    print("refused")
+from dataclasses import replace
+try:
+    project.change(lambda answers, recipe: (replace(answers, preset="x" * 100_000), recipe))
+except OutputError:
+    print("refused")
+"""
+
+
+def test_a_full_disk_leaves_everything_as_it_was(desk: Desk) -> None:
+    desk.ready()
+    before = {path: path.read_bytes() for path in desk.folder.rglob("*") if path.is_file()}
+    told = subprocess.run(
+        [sys.executable, "-c", FULL, ":".join(sys.path), str(desk.folder)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout.split() == ["refused", "refused"], told.stderr
+    assert {path: path.read_bytes() for path in desk.folder.rglob("*") if path.is_file()} == before
