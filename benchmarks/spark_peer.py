@@ -46,7 +46,7 @@ def peer_loss(out: Path) -> tuple[float, float, int]:
             charged = nodes = np.array([wide[text] for text in texts])
         else:
             sets = {text: text.split(",") for text in distinct}
-            leaf = {name: at for at, name in enumerate(column.tree.leaves)}
+            leaf = {name: at for at, name in enumerate(column.tree.labels[: column.tree.leaves])}
             part = {text: (len(own) - 1) / (len(leaf) - 1) for text, own in sets.items()}
             codes = {text: [leaf[one] for one in own] for text, own in sets.items()}
             low = np.array([min(codes[text]) for text in distinct], np.int32)
