@@ -117,7 +117,12 @@ def main(arguments: Sequence[str] = ()) -> None:
             for at in range(0, rows, PART):
                 part = even(np.random.default_rng(at), min(PART, rows - at))
                 part.write_parquet(folder / "lake" / f"part{at // PART:03d}.parquet")
-            given_to = [str(folder / "lake"), str(plain_schema(folder)), str(folder / "log"), str(folder / "found.json")]
+            given_to = [
+                str(folder / "lake"),
+                str(plain_schema(folder)),
+                str(folder / "log"),
+                str(folder / "found.json"),
+            ]
             run = run_tree([sys.executable, "-m", "benchmarks.wire", "--release", *given_to], 3600)
             found = json.loads((folder / "found.json").read_text())
             paper = on_paper(found["rows"], found["parts"], found["tuples"], found["groups"])
