@@ -4,7 +4,7 @@
 Mondrian in one pandas function that Spark gives all rows; it publishes sets of values and intervals of fives. Both are charged by how
 many values a reader has to reckon with: a set of m of n values, or a node with m of n leaves, (m - 1) / (n - 1); an interval its width
 in the domain. Charged by the lowest node of the taxonomy that covers its sets, the peer loses more, which is told beside.
-`--sizes 1,8` and `--limit 600` (seconds for each run of the peer).
+`--sizes 1,8` and `--limit 600` (CPU seconds for each run of the peer).
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] = ()) -> None:
             rows, schema = adult_times(times, folder), schema_file(folder)
             words = [str(K), "income", ",".join(EIGHT), ",".join(one for one in EIGHT if one != "age")]
             theirs = run_tree([peer, str(RUN), str(rows), str(folder / "peer"), *words], limit)
-            told = f"the peer did not end in {limit:.0f} s: the ratio is at least this"
+            told = f"the peer did not end in {limit:.0f} CPU s: the ratio is at least this"
             if theirs.ended:
                 values, nodes, smallest = peer_loss(folder / "peer")
                 told = f"loss of the peer {values:.4f} by values, {nodes:.4f} by nodes; its smallest group {smallest}"
