@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 import polars as pl
 import pytest
-from tests.engines.spark_tables import as_spark
+from tests.engines.spark_tables import as_spark, multiset
 
 import velado
 from velado.data.keys import Key
@@ -71,3 +71,26 @@ def test_two_frames_are_measured_on_their_workers(session) -> None:
     memory = velado.anonymize(FRAME, SCHEMA, "mondrian", k=4, key=KEY)
     assert spark.ncp.overall == pytest.approx(velado.measure(memory).ncp.overall)
     assert spark.ncp.overall > 0 and spark.published_rows == ROWS
+
+
+def test_files_with_moments_of_any_unit_and_zone_are_published_as_in_memory(session, tmp_path) -> None:
+    from tests.engines.test_values_as_in_memory import schema, stays
+
+    frame = stays().drop("called", "nothing")  # Spark reads neither nanoseconds nor columns of no type
+    frame.write_parquet(tmp_path / "stays.parquet")
+    meaning = schema()
+    meaning = meaning.with_columns(c for c in meaning.columns.values() if c.name in frame.columns)
+    memory = velado.anonymize(frame, meaning, "mondrian", k=3, key=KEY).frame
+    velado.publish_files(
+        tmp_path / "stays.parquet",
+        meaning,
+        "mondrian",
+        k=3,
+        out=tmp_path / "out",
+        key=KEY,
+        reports=(),
+        engine="spark",
+    )
+    spark = velado.read_table(tmp_path / "out" / "release" / "table.parquet").frame
+    assert multiset(spark) == multiset(memory)
+    assert spark.schema == memory.schema
