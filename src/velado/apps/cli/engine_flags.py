@@ -45,7 +45,7 @@ class RowSourceFlags:
         str | None,
         option(
             "--memory SIZE",
-            help="What DuckDB or Spark may hold in memory before it spills to disk, e.g. 3GB; default: 600MB, for Spark 1GB.",
+            help="What may be held in memory, by DuckDB and Spark before they spill to disk, e.g. 3GB; default: 600MB, for Spark 1GB.",
         ),
     ] = None
     table: Annotated[
