@@ -8,8 +8,9 @@ PIP    := python -m pip --disable-pip-version-check --no-input install --quiet
 
 # Benchmark peers pin packages that velado's own extras need newer: they live apart.
 PEERS  := $(VENV)-peers
-# Spark brings needs of its own too.
+# Spark brings needs of its own too, and so does its peer.
 SPARK  := $(VENV)-spark
+SPARK_PEER := $(VENV)-spark-peer
 
 # Reference tables are too large for the repository; tests that need them skip when VELADO_DATA is unset.
 ifneq ($(wildcard ../shared/data),)
@@ -26,7 +27,7 @@ CHECKED := src tests $(wildcard benchmarks)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-all test-spark axe pictures lint pages papers docs package house bench bench-peers clean
+.PHONY: help demo test test-slow test-all test-spark axe pictures lint pages papers docs package house bench bench-peers bench-spark clean
 
 help: ## List the jobs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -87,12 +88,16 @@ bench: $(VENV)/.dev ## Time velado
 bench-peers: $(PEERS)/.bench ## Time velado beside anjana and pycanon
 	$(PEERS)/bin/python -m benchmarks methods_on_adult
 
+bench-spark: $(SPARK)/.spark $(SPARK_PEER)/.bench ## Time velado beside spark-privacy-preserver, and count what crosses the wire (Java 17)
+	VELADO_SPARK_PEER=$(abspath $(SPARK_PEER))/bin/python $(SPARK)/bin/python -m benchmarks spark_peer
+	$(SPARK)/bin/python -m benchmarks wire --rows 1000000
+
 clean: ## Remove the environment, caches and build results
-	rm -rf $(VENV) $(PEERS) $(SPARK) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(SPARK) $(SPARK_PEER) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -path ./.git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # A stamp is newer than the files it was installed from, so a second call installs nothing.
-$(BIN)/python $(PEERS)/bin/python $(SPARK)/bin/python:
+$(BIN)/python $(PEERS)/bin/python $(SPARK)/bin/python $(SPARK_PEER)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "velado needs Python 3.11 or later; say which with: make PYTHON=python3.11"; exit 1; }
 	$(PYTHON) -m venv $(patsubst %/bin/python,%,$@)
@@ -111,6 +116,11 @@ $(VENV)/.docs: pyproject.toml constraints.txt | $(BIN)/python
 
 $(PEERS)/.bench: pyproject.toml benchmarks/constraints.txt | $(PEERS)/bin/python
 	$(PEERS)/bin/$(PIP) -c benchmarks/constraints.txt -e ".[bench]"
+	@touch $@
+
+# The peer asks for a pyspark of 2020 that needs Java 8: what it runs on here stands in the file.
+$(SPARK_PEER)/.bench: benchmarks/constraints-spark-peer.txt | $(SPARK_PEER)/bin/python
+	$(SPARK_PEER)/bin/$(PIP) --no-deps -r benchmarks/constraints-spark-peer.txt setuptools
 	@touch $@
 
 $(SPARK)/.spark: pyproject.toml constraints-spark.txt | $(SPARK)/bin/python

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -63,6 +65,66 @@ def run_process(arguments: Sequence[str], **environment: str) -> tuple[float, fl
     if process.returncode:
         raise RuntimeError(f"{' '.join(arguments[:4])} ended with {process.returncode}: {message[-500:]}")
     return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+@dataclass(frozen=True)
+class TreeRun:
+    """What a command and all processes it started took; *ended* is False where it was stopped at its limit."""
+
+    wall: float
+    cpu: float
+    peak: float
+    ended: bool
+    said: str
+
+
+def run_tree(arguments: Sequence[str], limit: float, **environment: str) -> TreeRun:
+    """A command with every process it starts (Spark's are not its children), looked at five times a second.
+
+    It is stopped after *limit* CPU seconds: how busy the machine is does not matter.
+    """
+    start = time.perf_counter()
+    with (
+        tempfile.TemporaryFile() as told,
+        subprocess.Popen(
+            arguments,
+            stdout=told,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **environment},
+            start_new_session=True,
+        ) as process,
+    ):
+        spent: dict[int, float] = {}
+        peak = 0.0
+        while process.poll() is None and sum(spent.values()) < limit:
+            peak = max(peak, _look(process.pid, spent))
+            time.sleep(0.2)
+        ended = process.poll() is not None
+        wall = time.perf_counter() - start
+        if not ended:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        told.seek(0)
+        said = told.read().decode(errors="replace")
+    if ended and process.returncode:
+        raise RuntimeError(f"{' '.join(arguments[:4])} ended with {process.returncode}: {said[-2000:]}")
+    return TreeRun(wall, sum(spent.values()), peak, ended, said)
+
+
+def _look(session: int, spent: dict[int, float]) -> float:
+    """The megabytes that the processes of a session hold now; *spent* gets the CPU seconds of each."""
+    held, tick = 0.0, os.sysconf("SC_CLK_TCK")
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has just ended
+        if int(fields[3]) == session:
+            spent[int(folder.name)] = (int(fields[11]) + int(fields[12])) / tick
+            held += int(fields[21]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+    return held
 
 
 def velado(*arguments: str) -> list[str]:

@@ -144,7 +144,7 @@ def test_a_reader_finds_the_expected_documents(name: str) -> None:
 CONSTRAINTS = {"constraints.txt": "dev", "benchmarks/constraints.txt": "bench"}
 
 
-@pytest.mark.parametrize("file", CONSTRAINTS)
+@pytest.mark.parametrize("file", [*CONSTRAINTS, "benchmarks/constraints-spark-peer.txt"])
 def test_constraints_are_exact_versions_and_name_no_address(file: str) -> None:
     lines = (ROOT / file).read_text("utf-8").splitlines()
     pins = [line for line in lines if line.strip() and not line.startswith("#")]

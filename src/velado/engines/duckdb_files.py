@@ -1,11 +1,11 @@
-"""CSV and Parquet files as DuckDB scans them: header read by us, cells as text, names by place, nothing guessed."""
+"""CSV, Parquet and Arrow files as DuckDB scans them: header read by us, cells as text, names by place, nothing guessed."""
 
 from __future__ import annotations
 
 import codecs
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from velado.data.csv_reading import as_utf8, check_header, header_of
 from velado.data.numbers import THOUSANDS
 from velado.data.schema import Schema
-from velado.engines.places import CSV, PARQUET
+from velado.engines.places import ARROW, CSV, PARQUET
 from velado.errors import EngineError, MissingExtra, TableError
 from velado.settings import no_file
 from velado.text import say
@@ -36,7 +36,8 @@ class Scan:
 
     *placed* is the same with `filename` and `file_row_number` behind them, where the format can tell a row's place. *places*
     are the files as they are read: in UTF-8, and named without anything that would be taken for a pattern. The last *told*
-    columns are those that folders tell. *spans* are columns of lengths of time.
+    columns are those that folders tell. *own* are columns whose type DuckDB does not keep: lengths and moments of time, columns without any
+    value. *handed* is what DuckDB is handed as `arrow_files`, where it does not read the files itself.
 
     >>> Scan("read_csv('stays.csv')", ("home",)).names
     ('home',)
@@ -48,16 +49,17 @@ class Scan:
     placed: str = ""
     places: tuple[Path, ...] = ()
     told: int = 0
-    spans: tuple[pa.Field, ...] = ()
+    own: tuple[pa.Field, ...] = ()
+    handed: Any = None
 
     def typed(self, types: pa.Schema) -> pa.Schema:
-        """*types* as the files mean them: lengths of time are plain whole numbers to an engine.
+        """*types* as the files mean them: lengths of time are plain whole numbers to an engine, and moments those of UTC.
 
         >>> stay = pa.field("stay", pa.duration("s"))
-        >>> Scan("", ("stay",), spans=(stay,)).typed(pa.schema([("stay", pa.int64())])).types
+        >>> Scan("", ("stay",), own=(stay,)).typed(pa.schema([("stay", pa.int64())])).types
         [DurationType(duration[s])]
         """
-        for field in self.spans:
+        for field in self.own:
             types = types.set(types.get_field_index(field.name), field)
         return types
 
@@ -91,22 +93,28 @@ def scan_files(paths: Sequence[Path], schema: Schema, folder: Path, root: Path |
     endings = {path.suffix.lower() for path in paths}
     if endings <= set(PARQUET):
         return _parquet(paths, folder, _folder_cells(paths, root))
+    if endings <= set(ARROW):
+        return _arrow(paths, _folder_cells(paths, root))
     if not endings <= set(CSV):
-        odd = next((path for path in paths if path.suffix.lower() not in (*PARQUET, *CSV)), None)
+        odd = next((path for path in paths if path.suffix.lower() not in (*PARQUET, *CSV, *ARROW)), None)
         if odd is None:
-            one, other = (next(p for p in paths if p.suffix.lower() in ends) for ends in (CSV, PARQUET))
+            there = [
+                next(p for p in paths if p.suffix.lower() in ends)
+                for ends in (CSV, PARQUET, ARROW)
+                if endings & set(ends)
+            ]
             raise TableError(
                 say(
-                    "CSV and Parquet files lie side by side, as '{path}' and '{other}'.",
-                    path=one.name,
-                    other=other.name,
+                    "Files of different kinds lie side by side, as '{path}' and '{other}'.",
+                    path=there[0].name,
+                    other=there[1].name,
                 ),
                 "They would have to be one table, and their cells are of different types.",
                 "Give one kind of file, e.g. 'lake/*.parquet'.",
             )
         raise TableError(
-            say("'{path}' is neither a CSV nor a Parquet file by its ending.", path=odd.name),
-            "DuckDB is asked to scan those two.",
+            say("'{path}' is neither a CSV nor a Parquet nor an Arrow file by its ending.", path=odd.name),
+            "DuckDB is asked to scan those alone.",
             "Rename it, or read it with velado.read_table and query the table.",
         )
     return _csv(paths, schema, folder, _folder_cells(paths, root))
@@ -159,13 +167,35 @@ def _header(path: Path, source: Path, schema: Schema, told: Sequence[str]) -> tu
 
 
 def _parquet(paths: Sequence[Path], folder: Path, told: _Folders) -> Scan:
+    first = _same_columns(paths, pq.read_schema)
+    told.beside(first.names)
+    names = (*first.names, *told.names)
+    places = _plain(paths, folder)
+    union = ", union_by_name = true" if len(paths) > 1 else ""
+    reads = f"read_parquet([{_listed(places)}], hive_partitioning = false{union}"
+    placed = ""
+    if "file_row_number" not in {name.lower() for name in names}:
+        placed = _selected(reads, first.names, told, places, placed=True)
+    relation = _selected(reads, first.names, told, places)
+    own = tuple(pa.field(f.name, f.type) for f in first if _is_own(f.type))
+    return Scan(relation, names, placed=placed, places=tuple(places), told=len(told.names), own=own)
+
+
+def _is_own(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_duration(type_) or pa.types.is_timestamp(type_) or pa.types.is_null(type_))
+
+
+def _same_columns(paths: Sequence[Path], read: Callable[[Path], pa.Schema]) -> pa.Schema:
+    """The columns of all files, or the error that names the file that differs."""
     first: pa.Schema | None = None
     for path in paths:
         try:
-            own = pq.read_schema(path)
+            own = read(path)
         except (pa.ArrowException, OSError):
             raise TableError(
-                say("'{path}' is not a readable Parquet file.", path=path.name),
+                say("'{path}' is not a readable Parquet file.", path=path.name)
+                if path.suffix.lower() in PARQUET
+                else say("'{path}' is not a readable Arrow file.", path=path.name),
                 "Its content does not have that format.",
                 "Check the file, or give it the ending of its true format.",
             ) from None
@@ -177,17 +207,29 @@ def _parquet(paths: Sequence[Path], folder: Path, told: _Folders) -> Scan:
             odd = [f.name for f in own if f.name in first.names and f.type != first.field(f.name).type]
             raise _mixed(path, paths[0], own.names, first.names, odd)
     assert first is not None
-    told.beside(first.names)
-    names = (*first.names, *told.names)
-    places = _plain(paths, folder)
-    union = ", union_by_name = true" if len(paths) > 1 else ""
-    reads = f"read_parquet([{_listed(places)}], hive_partitioning = false{union}"
-    placed = ""
-    if "file_row_number" not in {name.lower() for name in names}:
-        placed = _selected(reads, first.names, told, places, placed=True)
-    relation = _selected(reads, first.names, told, places)
-    spans = tuple(pa.field(f.name, f.type) for f in first if pa.types.is_duration(f.type))
-    return Scan(relation, names, placed=placed, places=tuple(places), told=len(told.names), spans=spans)
+    return first
+
+
+def _arrow(paths: Sequence[Path], told: _Folders) -> Scan:
+    """Arrow files, which DuckDB is handed piece by piece as Arrow's own reader reads them."""
+    import pyarrow.dataset as ds
+    import pyarrow.ipc as ipc
+
+    def schema_of(path: Path) -> pa.Schema:
+        with pa.memory_map(str(path)) as file:
+            return ipc.open_file(file).schema
+
+    first = _same_columns(paths, schema_of)
+    if told.names:
+        raise TableError(
+            say("The column '{column}' stands in the names of folders of Arrow files.", column=told.names[0]),
+            "Only CSV and Parquet files are read together with their folders' names.",
+            "Give the files of one folder, or write them as Parquet.",
+        )
+    handed = ds.dataset([str(path) for path in paths], schema=first, format="ipc")
+    own = tuple(pa.field(f.name, f.type) for f in first if _is_own(f.type))
+    relation = f"(SELECT {', '.join(named_cells(first.names))} FROM arrow_files AS r) AS file"
+    return Scan(relation, tuple(first.names), places=tuple(paths), own=own, handed=handed)
 
 
 def _selected(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import glob
 import hashlib
 import os
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, TypeVar, cast
 
 import polars as pl
@@ -29,7 +30,8 @@ from velado.engines.duckdb_files import (
     stamp,
     threads,
 )
-from velado.engines.places import CSV, PARQUET
+from velado.engines.piecewise import joined
+from velado.engines.places import ARROW, CSV, PARQUET
 from velado.engines.room import DEFAULT_ROOM
 from velado.engines.row_source import (
     ROWS,
@@ -57,7 +59,7 @@ _LOOKS = 0.5
 
 
 def lake_files(place: str | Path) -> list[Path]:
-    """The files that a path, a folder or a pattern names, sorted; a folder stands for all CSV or all Parquet files below it.
+    """The files that a path, a folder or a pattern names, sorted; a folder stands for all CSV, Parquet or Arrow files below it.
 
     >>> lake_files("no/such/*.parquet")
     Traceback (most recent call last):
@@ -74,7 +76,7 @@ def lake_files(place: str | Path) -> list[Path]:
         rest = Path(text).parts[len(root.parts) :]
         # A link that leads nowhere is a part that cannot be read, and is refused by whoever reads it.
         below = [root / name for name in glob.glob(os.path.join("", *rest), root_dir=root, recursive=True)]
-        found = [path for path in below if not path.is_dir() and not _is_hidden(path, root, rest)]
+        found = [path for path in below if not path.is_dir() and not is_hidden(path, root, rest)]
     if not found:
         raise TableError(
             say("No file matches '{place}'.", place=text),
@@ -103,10 +105,15 @@ def lake_root(place: str | Path) -> Path:
 
 
 def _is_table(path: Path, root: Path) -> bool:
-    return not _is_hidden(path, root, ()) and path.suffix.lower() in (*PARQUET, *CSV)
+    return not is_hidden(path, root, ()) and path.suffix.lower() in (*PARQUET, *CSV, *ARROW)
 
 
-def _is_hidden(path: Path, root: Path, asked: Sequence[str]) -> bool:
+def is_hidden(path: PurePath, root: PurePath, asked: Sequence[str]) -> bool:
+    """Whether a file below *root* is none of the table's, by its name or that of a folder, unless a part of the pattern *asked* for it.
+
+    >>> is_hidden(Path("lake/_temporary/0/a.parquet"), Path("lake"), ["**", "*.parquet"])
+    True
+    """
     # Writers of lakes leave _SUCCESS, .crc and folders of unfinished work beside the data; who asks for them gets them.
     named = [part for part in asked if part[:1] in ("_", ".")]
     return any(
@@ -119,7 +126,8 @@ def _is_hidden(path: Path, root: Path, asked: Sequence[str]) -> bool:
 class DuckDBSource:
     """A table that DuckDB scans each time it is asked; only what is asked for is read.
 
-    Make one with `open_files` or `of_arrow`. *relation* has columns f0, f1, ...; *where* are conditions on them.
+    Make one with `open_files` or `of_arrow`. *relation* has columns f0, f1, ...; *where* are conditions on them. *own* are columns whose
+    type in *types* is not DuckDB's but the files'.
 
     >>> source = of_arrow(pa.table({"sex": ["F", "F", None]}))
     >>> source.domain("sex").sort_by("rows").to_pydict()
@@ -137,6 +145,7 @@ class DuckDBSource:
     where: tuple[str, ...] = ()
     engine: str = "DuckDB"
     placed: str = ""
+    own: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         return f"DuckDBSource({self.name!r}, {self.rows:,} rows, {len(self.types)} columns)"
@@ -169,9 +178,7 @@ class DuckDBSource:
             chosen = f" WHERE hash({place}) < {int(_WHOLE_HASH * (most / self.rows))}::UBIGINT"
         cells = ", ".join(self._cells)
         found = self._arrow(f"SELECT {cells} FROM {{rows}}{chosen}", placed=bool(chosen) and whole is None)
-        found = found.rename_columns(self.types.names)
-        spans = any(pa.types.is_duration(type_) for type_ in self.types.types)
-        return found.cast(self.types) if spans else found
+        return self._typed(found.rename_columns(self.types.names))
 
     def frame(self) -> pl.DataFrame:
         """All rows, for who has room for them."""
@@ -184,7 +191,8 @@ class DuckDBSource:
     def extremes(self, column: str) -> pa.Table:
         """The least and the greatest `value` of a column of numbers."""
         cell = self._cell(column)
-        return self._arrow(f"SELECT unnest([min({cell}), max({cell})]) AS value FROM {{rows}}")
+        found = self._arrow(f"SELECT unnest([min({cell}), max({cell})]) AS value FROM {{rows}}")
+        return self._typed(found.rename_columns([column])).rename_columns(["value"])
 
     def distinct(self, column: str) -> tuple[int, int]:
         """How many rows have a value in a column, and how many different values they are."""
@@ -231,7 +239,7 @@ class DuckDBSource:
         """The distinct combinations of cells of *columns*, as they stand, and their `rows`."""
         cells = ", ".join(self._cell(name) for name in columns)
         found = self._arrow(f"SELECT {cells}, count(*) AS {ROWS} FROM {{rows}} GROUP BY {cells}")
-        return found.rename_columns([*columns, ROWS])
+        return self._typed(found.rename_columns([*columns, ROWS]))
 
     def write(self, recoding: Recoding, sink: Sink) -> int:
         """The recoded rows stand in *sink*, in an order made of what is published and the owner's number; how many."""
@@ -252,7 +260,7 @@ class DuckDBSource:
         texts = {name: f"t{at}" for at, name in enumerate(recoding.labels)}
         own = [self._cell(name) for name in recoding.columns if name not in texts]
         wanted = [
-            f'{f"g.{texts[name]}" if name in texts else self._cell(name)} AS "{_named(name)}"'
+            f'{f"g.{texts[name]}" if name in texts else self._written(name)} AS "{_named(name)}"'
             for name in recoding.columns
         ]
         alike = ", ".join(["m.grp", *own])
@@ -263,15 +271,55 @@ class DuckDBSource:
             f"JOIN {tuples} AS m ON {match}{condition} GROUP BY {alike}) AS m"
         )
         placed = ", ".join([f"{recoding.order}::UBIGINT", *alike.split(", "), "copy"])
-        how = f"FORMAT parquet, ROW_GROUP_SIZE {_ROW_GROUP}"
+        how = f"FORMAT parquet, ROW_GROUP_SIZE {_ROW_GROUP}{self._told_types(recoding)}"
         if sink.format == "csv":
             how = f"FORMAT csv, HEADER, DELIMITER '{quoted(self.separator)}', NULLSTR ''"
-        written = self._run(
-            f"COPY (SELECT {', '.join(wanted)} FROM ({body}) AS m JOIN group_texts AS g ON g.grp = m.grp "
-            f"ORDER BY hash({placed})) TO '{quoted(str(sink.path))}' ({how})",
-            writes=sink.path,
-        ).fetchall()
-        return int(written[0][0])
+        types = self._published_types(recoding)
+        # DuckDB writes moments with a time zone in microseconds only.
+        again = sink.format == "parquet" and any(
+            pa.types.is_timestamp(f.type) and f.type.tz is not None and f.type.unit != "us" for f in types
+        )
+        path = sink.path.with_name(f".{sink.path.name}.part") if again else sink.path
+        try:
+            written = self._run(
+                f"COPY (SELECT {', '.join(wanted)} FROM ({body}) AS m JOIN group_texts AS g ON g.grp = m.grp "
+                f"ORDER BY hash({placed})) TO '{quoted(str(path))}' ({how})",
+                writes=sink.path,
+            ).fetchall()
+            return joined([path], types, sink, self.separator) if again else int(written[0][0])
+        except OSError:
+            raise OutputError(
+                say("'{path}' cannot be written.", path=sink.path.name),
+                "Nothing was published.",
+                "Check the permissions and the space left.",
+            ) from None
+        finally:
+            if again:
+                path.unlink(missing_ok=True)
+
+    def _written(self, name: str) -> str:
+        """A cell that leaves as it came, in the unit of time that its file has."""
+        type_, cell = self.types.field(name).type, self._cell(name)
+        if name in self.own and pa.types.is_timestamp(type_) and type_.tz is None:
+            kinds = {"s": "TIMESTAMP_MS", "ms": "TIMESTAMP_MS", "us": "TIMESTAMP", "ns": "TIMESTAMP_NS"}
+            return f"CAST({cell} AS {kinds[type_.unit]})"
+        return cell
+
+    def _published_types(self, recoding: Recoding) -> pa.Schema:
+        shown = recoding.labels
+        return pa.schema(
+            [
+                pa.field(name, shown[name].type if name in shown else self.types.field(name).type)
+                for name in recoding.columns
+            ]
+        )
+
+    def _told_types(self, recoding: Recoding) -> str:
+        """What a Parquet file tells Arrow's readers of types that the format itself does not know: time zones, columns of no values."""
+        if not self.own.intersection(recoding.columns):
+            return ""
+        told = base64.b64encode(self._published_types(recoding).serialize().to_pybytes()).decode()
+        return f", KV_METADATA {{'ARROW:schema': '{told}'}}"
 
     def fingerprint(self) -> bytes:
         """A digest of the files' bytes, or of the answer's where rows were handed in."""
@@ -310,6 +358,14 @@ class DuckDBSource:
     def close(self) -> None:
         """Give memory and what was written to the private folder back."""
         self.connection.close()
+
+    def _typed(self, found: pa.Table) -> pa.Table:
+        """An answer whose moments, lengths of time and columns without values have the types that the files give them."""
+        fields = [
+            self.types.field(f.name) if f.name in self.own and f.name in self.types.names else f
+            for f in found.schema
+        ]
+        return found.cast(pa.schema(fields)) if self.own else found
 
     @property
     def _cells(self) -> list[str]:
@@ -473,6 +529,8 @@ def open_files(
     connection = connect(threads(), memory or DEFAULT_MEMORY, str(folder / "spill"))
     # A Parquet file's statistics leave NaN out, and DuckDB would conclude from them that no cell is one.
     connection.execute("SET disabled_optimizers = 'statistics_propagation'")
+    if found.handed is not None:
+        connection.register("arrow_files", found.handed)
     name = paths[0].name if len(paths) == 1 else say_n("{n:,} file", "{n:,} files", len(paths))
     source = DuckDBSource(
         name=name,
@@ -487,7 +545,9 @@ def open_files(
     )
     try:
         counted = counted_source(source, found.names)
-        return replace(counted, types=found.typed(counted.types))
+        return replace(
+            counted, types=found.typed(counted.types), own=frozenset(field.name for field in found.own)
+        )
     except BaseException:
         connection.close()
         raise

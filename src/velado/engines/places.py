@@ -6,5 +6,6 @@ REMOTE = ("s3://", "s3a://", "s3n://", "gs://", "gcs://", "r2://")
 """How addresses begin that DuckDB's extension httpfs reads."""
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".tsv", ".txt")
+ARROW = (".arrow", ".ipc", ".feather")
 DATABASES = (".duckdb", ".ddb", ".db", ".db3", ".sqlite", ".sqlite3")
 """How the names of files end that may hold tables of their own."""

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from velado.engines.duckdb_files import connect, named_cells, need, quoted, refuse_alike, threads
-from velado.engines.duckdb_source import DEFAULT_MEMORY, DuckDBSource, counted_source
+from velado.engines.duckdb_source import DEFAULT_MEMORY, DuckDBSource, counted_source, is_hidden
 from velado.engines.places import PARQUET
 from velado.errors import MissingExtra, ParameterError, TableError
 from velado.text import say
@@ -95,7 +95,14 @@ def of_parquet(connection: Any, place: str) -> RemoteFiles:
     """
     name = PurePosixPath(place.split("?")[0]).name
     made = RemoteFiles(name, connection, "", pa.schema([]), 0, place=place)
-    address = f"'{quoted(place)}'"
+    files = made.tried(lambda: _files(connection, place))
+    if not files:
+        raise TableError(
+            say("No file matches '{place}'.", place=name),
+            "Nothing was read.",
+            "Check the address; files and folders whose names begin with _ or . are unfinished work, and left out.",
+        )
+    address = f"[{_listed(files)}]"
     shapes = made.tried(
         lambda: connection.execute(
             "SELECT DISTINCT cells FROM (SELECT list(name || ' ' || coalesce(type, '') ORDER BY name) AS cells "
@@ -142,7 +149,31 @@ def _top_names(shown: Sequence[tuple[str, int | None]]) -> list[str]:
 
 
 def _listing(connection: Any, place: str) -> tuple[tuple[Any, ...], ...]:
+    files = _files(connection, place)
+    if not files:
+        return ()
     found = connection.execute(
-        f"SELECT filename, size, last_modified FROM read_blob('{quoted(place)}') ORDER BY filename"
+        f"SELECT filename, size, last_modified FROM read_blob([{_listed(files)}]) ORDER BY filename"
     ).fetchall()
     return tuple(found)
+
+
+def _files(connection: Any, place: str) -> list[str]:
+    """The files that *place* names, without unfinished work: as for a lake on this machine."""
+    if not _MAGIC & set(place.split("?")[0]):
+        return [place]
+    root, asked = PurePosixPath(), list[str]()
+    for part in PurePosixPath(place).parts:
+        if asked or _MAGIC & set(part):
+            asked.append(part)
+        else:
+            root /= part
+    found = connection.execute(f"SELECT file FROM glob('{quoted(place)}') ORDER BY file").fetchall()
+    return [file for (file,) in found if not is_hidden(PurePosixPath(file), root, asked)]
+
+
+def _listed(files: Sequence[str]) -> str:
+    return ", ".join(f"'{quoted(file)}'" for file in files)
+
+
+_MAGIC = frozenset("*[")

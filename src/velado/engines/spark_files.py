@@ -17,19 +17,18 @@ from typing import Any, cast
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from velado.data.formulas import formula_cells
 from velado.data.schema import Schema
 from velado.engines.duckdb_files import Scan, need, scan_files, stamp, threads
 from velado.engines.duckdb_source import lake_files, lake_root
+from velado.engines.piecewise import joined
 from velado.engines.places import PARQUET
 from velado.engines.row_source import ROWS, FileSink, Recoding, Sink
 from velado.engines.spark_source import DRIVER_ROOM, SparkSource, of_spark, tried
 from velado.errors import EngineError, MissingExtra, OutputError, ParameterError, TableError
 from velado.text import say, say_n
 
-_BATCH = 122_880
 _SIZE = re.compile(r"(\d+)\s*([GM])B?", re.IGNORECASE)
 # More than `formula_cells` takes for a formula, whatever stands before the sign; plain numbers left out.
 _SIGNS = r"[=+\-@\x{2212}\x{FE62}\x{FE63}\x{FE66}\x{FE6B}\x{FF0B}\x{FF0D}\x{FF1D}\x{FF20}]"
@@ -74,7 +73,7 @@ class SparkFiles(SparkSource):
             ]
         )
         try:
-            return _joined(sorted(parts.glob("part-*.parquet")), types, sink, self.separator)
+            return joined(sorted(parts.glob("part-*.parquet")), types, sink, self.separator)
         except OSError:
             raise OutputError(
                 say("'{path}' cannot be written.", path=sink.path.name),
@@ -107,31 +106,6 @@ class SparkFiles(SparkSource):
         super().close()
         if self.session is not None:
             self.session.stop()
-
-
-def _joined(parts: Sequence[Path], types: pa.Schema, sink: FileSink, separator: str) -> int:
-    """All parts in one file, as a table in memory would be written; never more than a piece of one at once."""
-    rows = 0
-    if sink.format == "csv":
-        with sink.path.open("wb") as file:
-            empty = cast(pl.DataFrame, pl.from_arrow(types.empty_table()))
-            empty.write_csv(file, separator=separator)
-            for piece in _pieces(parts, types):
-                made = cast(pl.DataFrame, pl.from_arrow(piece))
-                made.write_csv(file, separator=separator, include_header=False)
-                rows += piece.num_rows
-        return rows
-    with pq.ParquetWriter(sink.path, types, compression="zstd") as writer:
-        for piece in _pieces(parts, types):
-            writer.write_table(piece, row_group_size=_BATCH)
-            rows += piece.num_rows
-    return rows
-
-
-def _pieces(parts: Sequence[Path], types: pa.Schema) -> Iterator[pa.Table]:
-    for part in parts:
-        for batch in pq.ParquetFile(part).iter_batches(_BATCH):
-            yield pa.Table.from_batches([batch]).rename_columns(types.names).cast(types)
 
 
 def open_spark_files(
@@ -191,6 +165,12 @@ def _read(session: Any, paths: Sequence[Path], found: Scan) -> Any:
             say("The column '{column}' stands in the folders' names only.", column=found.names[-found.told]),
             "Spark is asked to read the files one by one.",
             "Use --engine duckdb, or hand velado.anonymize a frame: spark.read.parquet(folder).",
+        )
+    if found.handed is not None:
+        raise TableError(
+            "Spark does not read Arrow files.",
+            "They are read by DuckDB.",
+            "Use --engine duckdb, or write them as Parquet.",
         )
     places = [path.as_uri() for path in found.places]
     if paths[0].suffix.lower() not in PARQUET:

@@ -289,11 +289,8 @@ class SparkSource:
             StructField(f.name, (typed or {}).get(f.name) or plain.get(f.type) or StringType())
             for f in table.schema
         ]
-        text = [
-            pa.field(f.name, pa.string() if pa.types.is_large_string(f.type) else f.type)
-            for f in table.schema
-        ]
-        made = self.cells.sparkSession.createDataFrame(table.cast(pa.schema(text)), StructType(fields))
+        known = pa.schema([pa.field(f.name, _sent_type(f.type)) for f in table.schema])
+        made = self.cells.sparkSession.createDataFrame(table.cast(known), StructType(fields))
         return F.broadcast(made) if table.num_rows <= _BROADCAST else made
 
     def _named(self, found: pa.Table, columns: Sequence[str], *more: pa.Field) -> pa.Table:
@@ -428,6 +425,13 @@ def _steady(type_: pa.DataType) -> pa.DataType:
     if pa.types.is_timestamp(type_) and type_.tz is not None:
         return pa.timestamp("us", "UTC")
     return type_
+
+
+def _sent_type(type_: pa.DataType) -> pa.DataType:
+    """The Arrow type that Spark takes for a value: short texts, moments in microseconds."""
+    if pa.types.is_timestamp(type_):
+        return pa.timestamp("us", type_.tz)
+    return pa.string() if pa.types.is_large_string(type_) else type_
 
 
 def _keys(keys: TupleKeys, codes: Sequence[str]) -> list[Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from velado.apps.cli.app import OfSetting, OneOf, option
 from velado.apps.cli.options import RUN
-from velado.engines.places import CSV, DATABASES, PARQUET, REMOTE, SERVERS
+from velado.engines.places import ARROW, CSV, DATABASES, PARQUET, REMOTE, SERVERS
 from velado.errors import ParameterError
 from velado.text import say
 
@@ -45,7 +45,7 @@ class RowSourceFlags:
         str | None,
         option(
             "--memory SIZE",
-            help="What DuckDB or Spark may hold in memory before it spills to disk, e.g. 3GB; default: 600MB, for Spark 1GB.",
+            help="What may be held in memory, by DuckDB and Spark before they spill to disk, e.g. 3GB; default: 600MB, for Spark 1GB.",
         ),
     ] = None
     table: Annotated[
@@ -119,7 +119,7 @@ class RowSourceFlags:
             return self.engine != "memory"
         if not os.path.isfile(source):
             return is_lake(source)
-        return source.lower().endswith((*CSV, *PARQUET)) and os.path.getsize(source) > LARGE
+        return source.lower().endswith((*CSV, *PARQUET, *ARROW)) and os.path.getsize(source) > LARGE
 
     def stays(self, source: str) -> bool:
         """Whether the rows of *source* stay where they are: on a server, or in files that an engine counts.

@@ -163,7 +163,11 @@ class Progressive:
     @property
     def takes(self) -> Takes:
         """Rows up to some number and tuples beyond, but for other objectives and centroids, which need rows."""
-        return "either" if ObjectiveMixture.of(self.objective).is_usual and self.recoder != "centroid" else "rows"
+        return (
+            "either"
+            if ObjectiveMixture.of(self.objective).is_usual and self.recoder != "centroid"
+            else "rows"
+        )
 
     def anonymize(
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
