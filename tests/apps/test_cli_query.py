@@ -246,3 +246,61 @@ def test_an_answer_wider_than_the_terminal_stands_in_lines(
         # Whole, on one line for each key, with its ends beside it.
         assert sum(line.startswith(("F ", "M ", "- ")) and name in line for line in shown) == 3
     assert not any("_low" in line for line in shown)
+
+
+def wish(*more: str, sql: str = COUNT) -> int:
+    return run(["query", "people.csv", "--schema", "schema.toml", sql, *more])
+
+
+def test_an_accuracy_finds_its_own_spend_and_says_the_width_before_it_is_paid(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert wish("--within", "30", "--price") == 0
+    shown = capsys.readouterr().out
+    assert "n: off by up to ±30 (95%)." in shown and "'home' at most 3 count" in shown
+    assert not (place / "people.csv.ledger").exists()
+    assert wish("--within", "30", "--budget", "5", "--json") == 0
+    first = Answer.from_dict(json.loads(capsys.readouterr().out))
+    assert first.frame["n_high"][0] - first.frame["n_low"][0] == 60 and first.how.plan["within"] == "30"
+    assert wish("--within", "30", "--json") == 0
+    assert Answer.from_dict(json.loads(capsys.readouterr().out)).stored
+    assert wish("--within", "30", "--epsilon", "0.01") == 2
+    assert "more than the 0.01 allowed" in capsys.readouterr().err
+    assert wish("--within", "30", "--rho", "2", "--price", "--lang", "pt") == 0
+    assert "n: erra até ±30 (95%)." in capsys.readouterr().out
+
+
+def test_a_percentage_needs_the_declared_size_and_noise_is_warned_of(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert wish("--within", "5%", "--price") == 2
+    assert "rows = N in [dataset]" in capsys.readouterr().err
+    assert wish() == 2
+    assert "how exact" in capsys.readouterr().err
+    (place / "schema.toml").write_text("[dataset]\nrows = 400\n" + SCHEMA, "utf-8")
+    assert wish("--within", "5%", "--price") == 0
+    assert "±20 (95%)" in capsys.readouterr().out
+    # Nothing said: as much as the square root of the table's size needs.
+    assert wish("--price") == 0
+    assert "±20 (95%)" in capsys.readouterr().out
+    assert ask("--price", epsilon="0.01") == 0
+    assert "Mostly noise: n." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("within", ["0", "-1", "x", "5%%", ""])
+def test_a_wish_that_is_none_is_refused_by_its_flag(
+    place: Path, within: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert wish("--within", within) == 2
+    assert "--within" in capsys.readouterr().err and not (place / "people.csv.ledger").exists()
+
+
+def test_declared_bounds_within_anything_cost_nothing(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert wish("--within", "3", "--extremes", "bound", "--price", sql="SELECT MAX(age) FROM people") == 0
+    assert "costs nothing" in capsys.readouterr().out
+    assert (
+        wish("--within", "3", "--extremes", "bound", "--budget", "1", sql="SELECT MAX(age) FROM people") == 0
+    )
+    assert "declared bound" in capsys.readouterr().out

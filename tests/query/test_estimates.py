@@ -34,17 +34,33 @@ def numbers(*values: int) -> np.ndarray:
     return np.array(values, dtype=np.int64)
 
 
-def test_counts_stay_as_drawn_and_lie_in_their_intervals_which_start_at_zero_unless_they_are_negative() -> (
-    None
-):
+def test_counts_and_their_intervals_are_possible_and_keep_their_sum() -> None:
     made = planned(Aggregate("count", alias="n"), keys=("sex",))
     t = half_width("laplace", made.draws[0].scale, SURE)
-    out = frame(made, (numbers(100, 1, -50),), SURE)
+    out = frame(made, (numbers(100, 1, 0),), SURE)
     assert out.schema == {"sex": pl.String, "n": pl.Int64, "n_low": pl.Int64, "n_high": pl.Int64}
     assert out["sex"].to_list() == ["F", "M", None]
-    assert out["n"].to_list() == [100, 1, -50]
-    assert out["n_low"].to_list() == [100 - t, 0, -50 - t]
-    assert out["n_high"].to_list() == [100 + t, 1 + t, -50 + t]
+    assert out["n"].to_list() == [100, 1, 0]
+    assert out["n_low"].to_list() == [100 - t, 0, 0]
+    assert out["n_high"].to_list() == [100 + t, 1 + t, t]
+    # What was lifted to 0 is taken from the others; an interval that is wholly impossible is that of a drawn 0.
+    out = frame(made, (numbers(100, 1, -2 * t - 1),), SURE)
+    assert out["n"].to_list() == [100 - 2 * t, 0, 0] and out["n_low"].to_list() == [100 - 2 * t, 0, 0]
+    assert out["n_high"].to_list() == [100 + t, 1 + t, t]
+
+
+def test_a_single_count_or_sum_is_never_on_the_wrong_side_of_zero() -> None:
+    made = planned(Aggregate("count", alias="n"), Aggregate("sum", "age", alias="s"))
+    n, s = (half_width("laplace", draw.scale, SURE) for draw in made.draws)
+    assert frame(made, (numbers(-254), numbers(-90_000)), SURE).row(0) == (0, 0, n, 0.0, 0.0, float(s))
+    # A column of both signs has sums of both.
+    free = planned(Aggregate("sum", "dose", alias="s"))
+    assert frame(free, (numbers(-30),), SURE)["s"][0] == -3.0
+    below = Schema({"debt": Column("debt", kind="numeric", bounds=(-50, 0), step=1)})
+    made = plan(Query("t", (Aggregate("sum", "debt", alias="s"),)), below, Unit(), "epsilon", Fraction(1))
+    t = float(half_width("laplace", made.draws[0].scale, SURE))
+    assert frame(made, (numbers(400),), SURE).row(0) == (0.0, -t, 0.0)
+    assert frame(made, (numbers(-1000),), SURE).row(0) == (-1000.0, -1000.0 - t, min(0.0, -1000.0 + t))
 
 
 def test_keys_stand_row_major_with_the_last_one_fastest() -> None:
@@ -78,9 +94,14 @@ def test_sums_and_averages_depend_on_the_drawn_integers_alone_and_lie_on_the_gri
 def test_an_average_is_centre_plus_quotient_and_never_leaves_the_bounds() -> None:
     made = planned(Aggregate("avg", "age", alias="a"))
     assert frame(made, (numbers(-2_000), numbers(100)), SURE)["a"][0] == 40.0
-    assert frame(made, (numbers(-200_000), numbers(100)), SURE).row(0) == (0.0, 0.0, 0.0)
-    # A noisy count of nothing, or less, is taken as one row: the interval is then the whole range.
-    assert frame(made, (numbers(30), numbers(-5)), SURE).row(0) == (90.0, 0.0, 120.0)
+    # A quotient beyond the bounds is the bound, with the interval of one that lies there: not surer than it.
+    assert frame(made, (numbers(-200_000), numbers(100)), SURE).equals(
+        frame(made, (numbers(-6_000), numbers(100)), SURE)
+    )
+    value, low, high = frame(made, (numbers(-200_000), numbers(100)), SURE).row(0)
+    assert value == low == 0.0 and high > 3
+    # Where the count may be nothing, anything is possible and the average is unknown, never a bare number.
+    assert frame(made, (numbers(30), numbers(-5)), SURE).row(0) == (None, 0.0, 120.0)
 
 
 def test_a_histogram_has_one_line_per_key_and_bin() -> None:

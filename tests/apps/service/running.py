@@ -164,6 +164,18 @@ each = 0.1
     return file
 
 
+def with_folder(folder: Path) -> Path:
+    """A service file that lets the owner add tables from a folder, which holds one, its schema, and a way out of it."""
+    file = write_service(folder)
+    tables = folder / "tables"
+    tables.mkdir()
+    (tables / "more.csv").write_text(rows(60, shift=3), encoding="utf-8")
+    (tables / "more.toml").write_text(SCHEMA, encoding="utf-8")
+    (tables / "out.csv").symlink_to(folder / "people.csv")
+    file.write_text('folder = "tables"\n' + file.read_text("utf-8"), encoding="utf-8")
+    return file
+
+
 def command(file: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A sub-command of serve, to its end."""
     return subprocess.run(

@@ -65,9 +65,9 @@ class Untruncated:
         return getattr(self.engine, name)
 
 
-def answers(engine, sql: str, spend: Fraction, asks: int) -> list[float]:
-    """Every ward's value (or the single one) in each of *asks* fresh sessions."""
-    out: list[float] = []
+def answers(engine, sql: str, spend: Fraction, asks: int) -> list[float | None]:
+    """Every ward's value (or the single one) in each of *asks* fresh sessions; None is one that is unknown at this spend."""
+    out: list[float | None] = []
     for _ in range(asks):
         with Session(engine, UNIT, spend, schema=SCHEMA, name="people") as session:
             answer = session.answer(sql, spend=spend)
@@ -77,20 +77,31 @@ def answers(engine, sql: str, spend: Fraction, asks: int) -> list[float]:
     return out
 
 
-def least_epsilon(more: list[float], fewer: list[float], threshold: float) -> float:
-    """A lower bound, with confidence 1 - ERROR, on the epsilon of the event {answer >= threshold} or its complement."""
+EVENTS = 3
+"""Each answer is one of: at least the threshold, below it, unknown. Their complements are events too."""
+
+
+def least_epsilon(more: list[float | None], fewer: list[float | None], threshold: float) -> float:
+    """A lower bound, with confidence 1 - ERROR, on the epsilon of what an answer can be: high, low or unknown, or not so."""
     found = [0.0]
-    for above in (True, False):
-        hits = [sum((value >= threshold) == above for value in values) for values in (more, fewer)]
-        for at, other in ((0, 1), (1, 0)):
-            low = beta.ppf(ERROR / 8, hits[at], len(more) - hits[at] + 1) if hits[at] else 0.0
-            high = (
-                beta.ppf(1 - ERROR / 8, hits[other] + 1, len(fewer) - hits[other])
-                if hits[other] < len(fewer)
-                else 1.0
-            )
-            if low > 0:
-                found.append(math.log(low / high))
+    outcomes = [
+        ["unknown" if value is None else "high" if value >= threshold else "low" for value in values]
+        for values in (more, fewer)
+    ]
+    # Six events, two orders, two bounds each.
+    risk = ERROR / (EVENTS * 2 * 2 * 2)
+    for event in ("high", "low", "unknown"):
+        for so in (True, False):
+            hits = [sum((outcome == event) == so for outcome in one) for one in outcomes]
+            for at, other in ((0, 1), (1, 0)):
+                low = beta.ppf(risk, hits[at], len(more) - hits[at] + 1) if hits[at] else 0.0
+                high = (
+                    beta.ppf(1 - risk, hits[other] + 1, len(fewer) - hits[other])
+                    if hits[other] < len(fewer)
+                    else 1.0
+                )
+                if low > 0:
+                    found.append(math.log(low / high))
     return max(found)
 
 
@@ -185,9 +196,9 @@ def test_the_family_of_ten_needs_its_group() -> None:
     """Ten who fall ill together: noise for one record tells them apart, noise for the declared house does not."""
     ill = "SELECT ward, COUNT(*) AS n FROM people WHERE age >= 100 GROUP BY ward"
 
-    def asked(family: int, unit: Unit) -> list[float]:
+    def asked(family: int, unit: Unit) -> list[float | None]:
         engine = engine_for_table(table(family), unit)
-        out: list[float] = []
+        out: list[float | None] = []
         for _ in range(20):
             with Session(engine, unit, 1, schema=SCHEMA, name="people") as session:
                 out += session.answer(ill, spend=1).frame["n"].to_list()[:WARDS]

@@ -242,7 +242,7 @@ class HostedDatasets:
         if self._settings.added is None or name in self._settings.datasets:
             return False
         with self._changing() as held:
-            told = {budget.measure: str(budget.total)}
+            told: dict[str, str] = {budget.measure: str(budget.total)}
             told |= {} if budget.delta is None else {"delta": str(budget.delta)}
             entry = {**held.added[name], "budget": told}
             self._keep(AddedDatasets({**held.added, name: entry}, held.taken_out))

@@ -215,8 +215,14 @@ def added_dataset(name: str, entry: Mapping[str, object], settings: ServiceSetti
             'Write folder = "tables" in the service file and start the service anew.',
         )
     for key, what in (("file", say("The table")), ("schema", say("The schema"))):
-        if key in entry:
-            contained(entry[key], settings.folder, what)
+        try:
+            contained(entry.get(key, key), settings.folder, what)
+        except SchemaError:
+            raise ParameterError(
+                say("{what} does not lie in the folder from which tables may be added.", what=what),
+                "Any file of this machine could be asked about otherwise.",
+                "Put it there, or in a folder below, and name it without '..', a leading slash or a link that leads out.",
+            ) from None
     beside = settings.tokens.absolute().parent / f"{name}.ledger"
     named = _ledger_in_schema(entry.get("schema"), settings.folder)
     table = _dataset_table(name, {"ledger": named or str(beside), **entry}, settings.folder)

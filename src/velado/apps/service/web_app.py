@@ -80,7 +80,7 @@ _WORDS: Mapping[str, Sentence] = {
     "nothing": say("(nothing)"),
     "every_row": say("(rows)"),
     "where": say("of the rows where"),
-    "match": say("hold"),
+    "match": say("what must hold"),
     "match_all": say("all of these"),
     "match_any": say("any of these"),
     "add_condition": say("Add a condition"),

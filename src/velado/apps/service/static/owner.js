@@ -17,6 +17,7 @@
       return button;
     }
 
+    const done = (note) => { by("managed").textContent = note ? `${words.done} ${note}` : words.done; };
     const amount = (id) => by(id).value.trim().replace(",", ".");
     const option = (text, value) => make("option", text, value === undefined ? {} : { value });
 
@@ -73,14 +74,14 @@
     by("set-cap").addEventListener("submit", guarded(async () => {
       const told = await call("POST", "/v1/caps", { dataset: chosen().name, analyst: by("cap-analyst").value.trim(), cap: amount("cap-amount") });
       by("set-cap").reset();
-      by("managed").textContent = told.note ? `${words.done} ${told.note}` : words.done;
+      done(told.note);
       await tools.refresh();
     }, by("set-cap")));
 
     by("raise").addEventListener("submit", guarded(async () => {
       const told = await call("POST", "/v1/budget/raise", { dataset: chosen().name, total: amount("raise-total"), reason: by("raise-reason").value.trim() });
       by("raise").reset();
-      by("managed").textContent = `${words.done} ${told.note}`;
+      done(told.note);
       await tools.refresh();
     }, by("raise")));
 

@@ -57,9 +57,10 @@
     box.focus();
   }
 
-  async function call(method, path, body) {
+  // What goes on unasked is quiet: it must not lock the buttons under somebody's finger.
+  async function call(method, path, body, quiet = false) {
     let reply, found;
-    busy(1);
+    if (!quiet) busy(1);
     try {
       reply = await fetch(path, {
         method, cache: "no-store", credentials: "omit",
@@ -71,7 +72,7 @@
     } catch {
       throw { what: words.offline, why: words.offline_why, fix: words.offline_fix, code: "offline" };
     } finally {
-      busy(-1);
+      if (!quiet) busy(-1);
     }
     if (!reply.ok) throw found;
     return found;
@@ -302,8 +303,9 @@
       save(words.save_json, `${body.dataset}.json`, "application/json", JSON.stringify(found, null, 2) + "\n"));
     box.append(saves);
     by("priced").hidden = true;
-    await refresh();
+    // Before anything is waited for: whoever has gone on to the next question keeps the focus there.
     box.focus();
+    await refresh();
   }
 
   // What each value is; an interval is explained where there is one, a rank where there is none.
@@ -365,7 +367,7 @@
     const sql = by("sql").value;
     if (!chosen() || !sql.trim()) return;
     try {
-      const found = await call("POST", "/v1/parse", { dataset: by("dataset").value, sql });
+      const found = await call("POST", "/v1/parse", { dataset: by("dataset").value, sql }, true);
       if (by("sql").value === sql) builder.read(found.query);
     } catch (problem) {
       if (!problem || !problem.what) throw problem;
