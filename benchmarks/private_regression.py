@@ -43,7 +43,7 @@ def tables(data: Path) -> dict[str, dict[str, Any]]:
         features = [column for column in frame.columns if column not in (*dropped, target)]
         numbers = frame.select(
             pl.col(c).cast(pl.Float64, strict=False) for c in (*features, target)
-        ).drop_nulls()
+        ).fill_nan(None).drop_nulls()
         found[name] = {column: numbers[column].to_numpy() for column in numbers.columns}
     return found
 
