@@ -41,9 +41,11 @@ def tables(data: Path) -> dict[str, dict[str, Any]]:
     for name, (file, target, separator, dropped) in OTHERS.items():
         frame = pl.read_csv(data / file, separator=separator, infer_schema_length=None)
         features = [column for column in frame.columns if column not in (*dropped, target)]
-        numbers = frame.select(
-            pl.col(c).cast(pl.Float64, strict=False) for c in (*features, target)
-        ).fill_nan(None).drop_nulls()
+        numbers = (
+            frame.select(pl.col(c).cast(pl.Float64, strict=False) for c in (*features, target))
+            .fill_nan(None)
+            .drop_nulls()
+        )
         found[name] = {column: numbers[column].to_numpy() for column in numbers.columns}
     return found
 
