@@ -132,8 +132,8 @@ def test_standard_errors_are_printed_where_the_job_asked_for_them(job: Path, cap
     from velado.learning.net.identity import read_job
     from velado.learning.net.outputs import Ending
     from velado.learning.protocols.parts import fit_of
-    from velado.learning.regression.fit import Solved
     from velado.learning.protocols.role import Outcome
+    from velado.learning.regression.fit import Solved
 
     job.write_text(
         job.read_text().replace('protocol = "delegated"', 'protocol = "delegated"\nmoments = true')

@@ -151,7 +151,11 @@ def test_words_are_refused_with_the_advice_to_encode(place: Path, capsys: pytest
     assert regress("--json") == 3
     shown = capsys.readouterr().out
     error = error_of(shown)
-    assert "'ward'" in str(error["what"]) and "values in a schema" in str(error["fix"]) and "secretward" not in shown
+    assert (
+        "'ward'" in str(error["what"])
+        and "values in a schema" in str(error["fix"])
+        and "secretward" not in shown
+    )
     assert regress("--features", "age,dose") == 0
 
 

@@ -1,5 +1,6 @@
-"""Exact coefficients tell the pooled sums: what the evaluator of the default protocol can compute, and what clients cannot, mostly."""
+"""Exact coefficients tell the pooled sums: what the evaluator of masked regression can compute, and what clients cannot, mostly."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -7,10 +8,11 @@ import pytest
 
 from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.protocols.masked_regression import MASKED
+from velado.learning.protocols.secure_sum import SECURE_SUM
 from velado.learning.regression.design_matrix import moments_of
 from velado.learning.regression.fit import scaling_of, solve
 from velado.learning.regression.job import Job, Party
-from velado.learning.regression.simulate import deliver
+from velado.learning.regression.simulate import deliver, simulate
 from velado.papers.regression.mask_attacks import (
     moments_from_exact_coefficients,
     moments_from_rounded_coefficients,
@@ -111,3 +113,19 @@ def test_rounded_coefficients_tell_the_sums_of_few_whole_columns_and_not_of_othe
     job = job_of("age", "marker", "stay")
     told = [float(b) for b in solve(moments_of(rows, job), job)]
     assert not same(moments_from_rounded_coefficients(told, job, ("age",)), true_sums(rows, job))
+
+
+def test_from_noisy_coefficients_the_lattice_finds_no_true_sums(rows) -> None:
+    """Whoever reduces the coefficients of a run with noise gets nothing, or sums that are not the rows' own."""
+    parties = tuple(party for party in PARTIES if party.role != "provider")
+    job = replace(job_of("age", "sex", "days"), protocol=SECURE_SUM, parties=parties, rho=Fraction(2))
+    tables = {f"c{k}": {name: values[k::3] for name, values in rows.items()} for k in range(3)}
+    fit, transcript = simulate(job, tables, bytes(32))
+    assert not transcript.failures
+    exact = replace(job, rho=None)
+    whole = ("age", "sex", "days")
+    told = list(fit.coefficients)
+    assert not same(moments_from_rounded_coefficients(told, exact, whole), true_sums(rows, exact))
+    # The same coefficients without noise do tell them.
+    plain = [float(b) for b in solve(moments_of(rows, exact), exact)]
+    assert same(moments_from_rounded_coefficients(plain, exact, whole), true_sums(rows, exact))

@@ -187,8 +187,8 @@ def test_noise_as_large_as_the_signal_is_refused_in_words() -> None:
 def test_more_missing_clients_than_tolerated_are_not_unmasked() -> None:
     job = a_job(clients=5, tolerated=1)
     tables = tables_of(job, rows=50)
-    from velado.learning.regression.simulate import deliver  # noqa: PLC0415
-    from velado.learning.protocols.role import make_role  # noqa: PLC0415
+    from velado.learning.protocols.role import make_role
+    from velado.learning.regression.simulate import deliver
 
     roles = {
         p.name: make_role(job, p.name, Tape(b"s" * 32, p.name).bytes(32), tables.get(p.name))

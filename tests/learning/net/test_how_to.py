@@ -40,7 +40,7 @@ def test_the_page_runs_as_it_is_written(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stderr
         printed.append(done.stdout)
-    assert "Digest: " in printed[2] and "vault" in printed[2]
+    assert "Digest: " in printed[2] and "west" in printed[2]
     rows = np.concatenate(
         [
             np.loadtxt(tmp_path / f"{name}.csv", delimiter=",", skiprows=1)
@@ -52,6 +52,5 @@ def test_the_page_runs_as_it_is_written(tmp_path: Path) -> None:
     for name in ("north", "south", "west", "hub"):
         fit = json.loads((tmp_path / f"{name}-out" / "fit.json").read_text())
         assert np.allclose(list(fit["coefficients"].values()), plain, rtol=1e-4)
-    assert not (tmp_path / "vault-out" / "fit.json").exists()
-    assert (tmp_path / "vault-out" / "learned.json").exists()
+        assert fit["facts"]["r_squared"] > 0.9
     assert "What each party saw and can infer" in printed[-1] and "| age | " in printed[-1]

@@ -5,7 +5,7 @@ depend on m. A pool makes them before they are needed. Three makers:
 
 * `FullPower` (default): r uniform modulo n, as in Paillier's proof. One full power each.
 * `OwnerPower`: the same distribution by the owner of the private key, at under a third of the cost.
-* `ShortPower` (only when asked for): h^x with h = (-y^2)^n fixed and x of half the key's length (Damgard, Jurik and
+* `ShortPower` (only when asked for, as clients of masked regression do): h^x with h = (-y^2)^n fixed and x of half the key's length (Damgard, Jurik and
   Nielsen 2010, section 4.2), some ten times faster. It rests on one assumption more: that such powers with short
   exponents cannot be told from random n-th residues. That holds for moduli p = q = 3 mod 4 with gcd(p-1, q-1) = 2 under
   the assumptions of that paper; a public key cannot prove that it is of that kind.
@@ -88,16 +88,20 @@ class OwnerPower:
 class ShortPower:
     """h^x mod n^2 with a fixed n-th residue h and a random x of half the key's bits; see the module for what it assumes.
 
-    Powers of h by a table h^(d 2^(w i)), 0 < d < 2^w: bits/(2 w) multiplications each. The table takes 12 MB at 3072 bits.
+    Powers of h by a table h^(d 2^(w i)), 0 < d < 2^w: bits/(2 w) multiplications each. The table takes 12 MB at 3072 bits;
+    a narrower window has a smaller one, which pays for a hundred powers or fewer.
 
     >>> len(ShortPower(PrivateKey(1009, 1019).public, accept_short_exponents=True).make(2))
     2
     """
 
-    _WINDOW = 6
-
     def __init__(
-        self, key: PublicKey, random: Source | None = None, *, accept_short_exponents: bool = False
+        self,
+        key: PublicKey,
+        random: Source | None = None,
+        *,
+        accept_short_exponents: bool = False,
+        window: int = 6,
     ) -> None:
         if not accept_short_exponents:
             raise ParameterError(
@@ -105,18 +109,18 @@ class ShortPower:
                 "They rest on an assumption that full powers do not need.",
                 "Pass accept_short_exponents=True, or use FullPower.",
             )
-        self.key = key
+        self.key, self._window = key, window
         self._random = secure() if random is None else random
         n, n2 = int(key.n), key.n2
         y = uniform(self._random, n)
         while gmpy2.gcd(y, n) != 1:
             y = uniform(self._random, n)
         base = gmpy2.powmod(-(mpz(y) ** 2) % n, n, n2)
-        self._windows = -(-((key.bits + 1) // 2) // self._WINDOW)
+        self._windows = -(-((key.bits + 1) // 2) // self._window)
         self._table: list[list[Whole]] = []
         for _ in range(self._windows):
             row = [mpz(1)]
-            for _ in range((1 << self._WINDOW) - 1):
+            for _ in range((1 << self._window) - 1):
                 row.append(row[-1] * base % n2)
             self._table.append(row)
             base = row[-1] * base % n2
@@ -127,9 +131,9 @@ class ShortPower:
 
     def _one(self) -> Whole:
         # One draw for all digits: asking the operating system for six bits at a time takes longer than the products.
-        x = uniform(self._random, 1 << (self._WINDOW * self._windows))
-        mask = (1 << self._WINDOW) - 1
-        digits = [x >> (self._WINDOW * i) & mask for i in range(self._windows)]
+        x = uniform(self._random, 1 << (self._window * self._windows))
+        mask = (1 << self._window) - 1
+        digits = [x >> (self._window * i) & mask for i in range(self._windows)]
         return product(
             [row[digit] for row, digit in zip(self._table, digits, strict=True) if digit], self.key.n2
         )

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from velado.errors import InputError, KeyRefused, VeladoError
 from velado.learning.crypto.fixed_point import Columns
-from velado.learning.crypto.obfuscators import FullPower, ObfuscatorPool
+from velado.learning.crypto.obfuscators import FullPower, ObfuscatorPool, ShortPower
 from velado.learning.crypto.paillier import (
     Ciphertext,
     SeenCiphertexts,
@@ -39,6 +39,8 @@ from velado.text import say
 
 RESULT = {"result": 1 << 20}
 """The most bytes a result message may have."""
+FEW = 8
+"""Up to so many ciphertexts full powers are cheaper for a client."""
 _KEY = {"key": 4096}
 KEY_STEPS = tuple(Step("start", "provider", "key", who, "keyed", _KEY) for who in ("client", "evaluator"))
 """How every protocol around a Paillier key begins."""
@@ -56,7 +58,8 @@ def most_bytes(job: Job, count: int) -> int:
 
 _PAILLIER_MODEL = say(
     "Parties follow the protocol but look at all they see (semi-honest); channels are authenticated "
-    "and encrypted; Paillier's encryption is secure (decisional composite residuosity)."
+    "and encrypted; Paillier's encryption is secure (decisional composite residuosity), with the short exponents of "
+    "Damgard, Jurik and Nielsen (2010) for clients that send many ciphertexts."
 )
 CLIENT_SEEN = Seen(
     saw=say("The public key, and at the end {told}."),
@@ -313,7 +316,12 @@ class Encryptor(RegressionRole):
         key = key_in(message, self.job)
         self._agree([party.name for party in self.job.of("client")])
         plaintexts = self._plaintexts(key)
-        pool = ObfuscatorPool(FullPower(key, self._tape.fork("obfuscators")))
+        tape = self._tape.fork("obfuscators")
+        # The table of short powers pays from a few ciphertexts on; keys of ours are of the kind it asks for.
+        many = len(plaintexts) > FEW
+        pool = ObfuscatorPool(
+            ShortPower(key, tape, accept_short_exponents=True, window=5) if many else FullPower(key, tape)
+        )
         data = ciphertexts_to_bytes(key, encrypt_many(key, plaintexts, pool))
         return [self._message(self._one("evaluator"), self.sends, ciphertexts=data)]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from velado.errors import InputError, SchemaError
-from velado.learning.crypto.fixed_point import Columns, FixedPoint
+from velado.learning.crypto.fixed_point import Bounded, Columns, FixedPoint
 from velado.learning.crypto.modular import exact_gram
 from velado.learning.regression.fit import ColumnScale, Moments, reaches, scaling_of
 from velado.learning.regression.job import Job
@@ -33,7 +33,16 @@ def design_columns(columns: Columns, job: Job) -> dict[str, ArrayLike]:
     [0, 1]
     """
     weight = () if job.weight is None else (job.weight,)
-    every = (*job.features, job.target, *weight)
+    return made_columns(columns, (*job.features, job.target, *weight))
+
+
+def made_columns(columns: Columns, every: Sequence[Bounded]) -> dict[str, ArrayLike]:
+    """Each of these columns by its name, made from those of a table as it says: see `design_columns`.
+
+    >>> from velado.learning.crypto.fixed_point import Bounded
+    >>> made_columns({"age": [31, 35]}, [Bounded("age", (0, 120))])
+    {'age': [31, 35]}
+    """
     needed = [one.column or one.name for one in every if not one.factors]
     absent = [name for name in dict.fromkeys(needed) if name not in columns]
     if absent:

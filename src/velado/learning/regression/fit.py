@@ -18,6 +18,7 @@ from velado.errors import InputError, ParameterError, SchemaError, SingularDesig
 from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.protocols.who_learns_what import Learned, RunPromise
 from velado.learning.regression.job import INTERCEPT, Family, Job
+from velado.settings import Where, read
 from velado.text import listed, say
 
 # Every column has the same precision relative to its span: scaled by a power of two and centred, by its public bounds.
@@ -476,6 +477,19 @@ class Fit:
         if self.family == "logistic":
             return np.asarray(1 / (1 + np.exp(-np.clip(total, -700, 700))))
         return np.exp(np.minimum(total, 700)) if self.family == "poisson" else total
+
+    @property
+    def features(self) -> tuple[Bounded, ...]:
+        """The features as the job declares them, categories and products with what they are made from."""
+        job = self.how.get("job")
+        listed = job.get("features", []) if isinstance(job, Mapping) else []
+        found = {one["name"]: one for one in listed if isinstance(one, Mapping) and "name" in one}
+        where = Where("file", say("the model"))
+        return tuple(
+            read(Bounded, dict(found.get(name, {"name": name, "bounds": ["0", "1"]})), where)
+            for name in self.names
+            if name != INTERCEPT
+        )
 
     def to_dict(self) -> dict[str, object]:
         """Plain values for JSON; coefficients as floats."""
