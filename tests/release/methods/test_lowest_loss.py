@@ -192,3 +192,19 @@ def test_clusters_are_left_out_where_small_parts_show_that_boxes_win(monkeypatch
     assert _starts._seeds_may_win(covers, bad, 5, 0)
     alone = np.arange(1_500, dtype=np.int32)  # costs nothing: no cluster comes near
     assert not _starts._seeds_may_win(covers, _starts.Start(_starts.BOXES, alone, 0.0), 5, 0)
+
+
+def test_what_a_table_remembers_of_a_search_changes_no_later_one():
+    def table() -> EncodedTable:
+        return encode(read_table(hospital_csv(), schema_from(hospital_schema())))
+
+    def labels(data: EncodedTable, k: int) -> list[int]:
+        made = Progressive(effort="fast").anonymize(
+            data, Goal((KAnonymity(k),)), np.random.default_rng(0), silent
+        )
+        assert made.partition is not None
+        return made.partition.labels.tolist()
+
+    data = table()
+    first, other, again = labels(data, 5), labels(data, 10), labels(data, 5)
+    assert first == again and other == labels(table(), 10)
