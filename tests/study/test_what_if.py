@@ -11,9 +11,12 @@ from velado.data.encode import encode
 from velado.data.io import read_schema, read_table
 from velado.data.partition import Partition
 from velado.release.anonymize import anonymize, carry_out
-from velado.release.guarantees import LDiversity
+from velado.release.goal import Goal, silent
+from velado.release.guarantees import KAnonymity, LDiversity
 from velado.release.methods import DAS, Mondrian, Progressive
-from velado.release.methods.progressive._polish import without_dear_rows
+from velado.release.methods.progressive._annealing import records_of, world_for
+from velado.release.methods.progressive._polish import at_another_goal, without_dear_rows
+from velado.release.methods.progressive._starts import AROUND_SEEDS, AT_MEDIANS
 from velado.report.facts import WhatIfs
 from velado.study import run as running
 from velado.study.run import what_ifs
@@ -118,3 +121,32 @@ def test_the_default_reuses_its_groups_and_boxes_and_says_no_worse_than_whole_ru
         whole = carry_out(release.prepared, Progressive("fast"), goal, seed=release.seed)
         assert run.loss <= min(1.01 * whole.loss, release.loss if run.k <= 4 else 1.0) + 1e-12
         assert run.smallest >= run.k and run.suppressed <= run.suppression * made.rows
+
+
+def test_reruns_have_the_records_and_neighbours_of_the_release_and_its_kind_of_start() -> None:
+    draw = np.random.default_rng(5)
+    cells = {n: [str(v) for v in draw.integers(0, 900, 3_000)] for n in ("a", "b", "c")}
+    made = table(dict.fromkeys(cells, "quasi numeric"), cells)
+    release = anonymize(made, made.schema, Progressive("fast"), k=4)
+    data = release.prepared.seen
+    world = world_for(data, records_of(data))
+    assert release.notes["start"] == "groups around seeds"
+    runs = [run for run in what_ifs(release).runs if run.changed == "k"]
+    assert [run.k for run in runs] == [2, 8] and all(run.smallest >= run.k for run in runs)
+    assert world_for(data, records_of(data)) is world
+    goal, method = release.goal.at(8), Progressive("fast")
+    for kind in (AROUND_SEEDS, AT_MEDIANS):
+        assert method.start(data, records_of(data), goal, 0, silent, only=kind).name == kind
+    for run in runs:
+        whole = carry_out(release.prepared, Progressive("fast"), release.goal.at(run.k), seed=release.seed)
+        assert run.loss <= 1.02 * whole.loss
+
+
+def test_a_start_that_cannot_be_made_at_another_goal_is_replaced() -> None:
+    draw = np.random.default_rng(6)
+    cells = {n: [str(v) for v in draw.random(2_500)] for n in ("a", "b")}
+    data = encode(table(dict.fromkeys(cells, "quasi numeric"), cells))
+    goal = Goal((KAnonymity(3),))
+    # Boxes are not made of numbers that hardly two rows share.
+    found = at_another_goal(data, goal, "boxes, cheapest first", 0)
+    assert found.sizes.min() >= 3 and found.count > 500

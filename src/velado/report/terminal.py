@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from velado.data.inspect import ColumnFinding, Inspection
 from velado.data.kinds import MissingCode
@@ -17,10 +18,12 @@ from velado.release.guarantees._guarantee import Verdict
 from velado.release.release import Release
 from velado.release.verify import Verification
 from velado.report.blocks import Table
-from velado.report.engine_facts import EngineFacts
 from velado.report.facts import ReleaseFacts
 from velado.report.phrases import phrase
 from velado.text import join, number, percent, say, say_n
+
+if TYPE_CHECKING:  # engines bring Arrow with them, which a release of a file does not need
+    from velado.report.engine_facts import EngineFacts
 
 
 def ten_lines(facts: ReleaseFacts, leaves: Path, stays: Path) -> list[str]:

@@ -219,3 +219,20 @@ def test_columns_of_little_weight_are_bounded_by_that_weight(seed, effort):
     assert (
         lower_bound(light, 2, effort=effort) <= best_cost(light, 2) / (light.rows * len(data.columns)) + 1e-9
     )
+
+
+def test_a_table_of_very_many_tuples_is_bounded_by_pairs_alone(monkeypatch) -> None:
+    from velado.release.methods.progressive import lower_bound as bounding
+
+    words = np.array(["a1", "a2", "c1", "c2", "d1"])[np.random.default_rng(11).integers(0, 5, (40, 3))]
+    columns = {
+        n: {"role": "quasi", "kind": "categorical", "taxonomy": {"builder": "tree", "nodes": _TREE}}
+        for n in "xyz"
+    }
+    frame = pl.DataFrame({n: words[:, at].tolist() for at, n in enumerate("xyz")})
+    data = encode(Table.of(frame, Schema.from_dict({"columns": columns})))
+    with_boxes = lower_bound(data, 5)
+    monkeypatch.setattr(bounding, "_BOXED", 0)
+    pairs = float(pair_prices(data, 5, None).mean()) / len(data.columns)
+    assert 0 < pairs < with_boxes
+    assert lower_bound(data, 5) == pytest.approx(pairs)

@@ -14,6 +14,7 @@ from velado.errors import VeladoError
 from velado.release.goal import Goal, silent
 from velado.release.guarantees import KAnonymity
 from velado.release.methods import GFKMC, GOK, METHODS, Progressive
+from velado.release.methods._row_covers import RowCovers
 
 # GOK searches for half a minute and GFKMC for seconds, from starts that are tried here anyway.
 QUICK = tuple(m for m in METHODS if m.promise == "guaranteed" and m not in (Progressive, GOK, GFKMC))
@@ -174,3 +175,36 @@ def test_threads_change_nothing_on_a_table_of_several_blocks(monkeypatch):
         assert made.partition is not None and made.partition.sizes.min() >= 5
         found.append(made.partition.labels.tolist())
     assert found[0] == found[1]
+
+
+def test_clusters_are_left_out_where_small_parts_show_that_boxes_win(monkeypatch):
+    from velado.release.methods.progressive import _starts
+
+    draw = np.random.default_rng(3)
+    far = EncodedTable(tuple(number(f"n{n}", draw.normal(size=1_500)) for n in range(3)), 1_500)
+    covers, random = RowCovers.of(far), np.random.default_rng(1)
+    monkeypatch.setattr(_starts, "_TRIED", 200)
+    labels = _starts.clustered(covers, np.arange(1_500), 5, 1_500, 0).astype(np.int32)
+    near = _starts.Start(_starts.BOXES, labels, _starts.grouping_cost(covers, labels))
+    assert _starts._seeds_may_win(covers, near, 5, 0)
+    mixed = random.permutation(labels)
+    bad = _starts.Start(_starts.BOXES, mixed, _starts.grouping_cost(covers, mixed))
+    assert _starts._seeds_may_win(covers, bad, 5, 0)
+    alone = np.arange(1_500, dtype=np.int32)  # costs nothing: no cluster comes near
+    assert not _starts._seeds_may_win(covers, _starts.Start(_starts.BOXES, alone, 0.0), 5, 0)
+
+
+def test_what_a_table_remembers_of_a_search_changes_no_later_one():
+    def table() -> EncodedTable:
+        return encode(read_table(hospital_csv(), schema_from(hospital_schema())))
+
+    def labels(data: EncodedTable, k: int) -> list[int]:
+        made = Progressive(effort="fast").anonymize(
+            data, Goal((KAnonymity(k),)), np.random.default_rng(0), silent
+        )
+        assert made.partition is not None
+        return made.partition.labels.tolist()
+
+    data = table()
+    first, other, again = labels(data, 5), labels(data, 10), labels(data, 5)
+    assert first == again and other == labels(table(), 10)

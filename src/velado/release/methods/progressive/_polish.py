@@ -5,13 +5,20 @@ from __future__ import annotations
 import heapq
 
 import numpy as np
-import numpy.typing as npt
+from numba import njit
 
 from velado.data.encode import EncodedTable
 from velado.data.partition import Partition
 from velado.release.goal import Goal, silent
+from velado.release.methods._row_covers import column_cost
 from velado.release.methods.progressive._annealing import records_of
-from velado.release.methods.progressive._starts import AROUND_SEEDS as AROUND_SEEDS
+from velado.release.methods.progressive._group_state import (
+    State,
+    World,
+    fill_state,
+    measure_group,
+    unlink,
+)
 from velado.release.methods.progressive.progressive import Progressive
 
 
@@ -26,35 +33,63 @@ def without_dear_rows(data: EncodedTable, groups: Partition, least: int, droppab
     >>> without_dear_rows(data, whole, 2, 1).labels.tolist()
     [0, 0, 0, 0, -1]
     """
+    records, nothing = records_of(data), np.zeros(0, dtype=np.int32)
+    world = World(
+        records.measure,
+        records.points,
+        nothing.reshape(0, 0),
+        records.record_of,
+        nothing,
+        np.zeros(0, dtype=np.int64),
+        nothing,
+    )
+    state = fill_state(world, groups.labels, groups.count, groups.count)
+    left = droppable - int((groups.labels < 0).sum())
     whole = float(sum(column.weight for column in data.columns))
-    order, starts = groups.members()
-    members = dict(enumerate(np.split(order, starts[1:])))
-    heap: list[tuple[float, int, int]] = []
+    _drop_dear_rows(world, state, max(least, 1), left, whole)
+    return Partition.of(state.label)
 
-    def offer(group: int) -> None:
-        rows = members[group]
-        if rows.size <= max(least, 1):
-            return
-        together, without = _prices(data, rows)
-        gain = rows.size * together - (rows.size - 1) * without - whole
-        best = int(np.argmax(gain))
-        if gain[best] > 1e-9:
-            heapq.heappush(heap, (-float(gain[best]), int(rows[best]), group))
 
-    price = np.zeros(groups.count)
-    for column in data.columns:
-        price += column.loss(*groups.least_and_greatest(column.codes))
-    for group in np.flatnonzero(price * groups.sizes > whole).tolist():
-        offer(group)
-    labels = groups.labels.copy()
-    left = droppable - int((labels < 0).sum())
-    while heap and left > 0:
-        _, row, group = heapq.heappop(heap)
-        labels[row] = -1
-        left -= 1
-        members[group] = members[group][members[group] != row]
-        offer(group)
-    return Partition.of(labels)
+@njit(cache=True)
+def _drop_dear_rows(world: World, state: State, least: int, droppable: int, whole: float) -> None:
+    """Rows that gain most leave first; what a group's best one gains is found anew when one has left it."""
+    heap = [(0.0, 0, 0)]
+    heap.pop()
+    for g in range(state.size.size):
+        if state.size[g] * state.price[g] > whole:
+            _offer_dearest(world, state, g, least, whole, heap)
+    while droppable > 0 and len(heap) > 0:
+        _, row, g = heapq.heappop(heap)
+        unlink(state, g, row)
+        state.label[row] = -1
+        measure_group(world, state, g)
+        _offer_dearest(world, state, g, least, whole, heap)
+        droppable -= 1
+
+
+@njit(cache=True)
+def _offer_dearest(
+    world: World, state: State, g: int, least: int, whole: float, heap: list[tuple[float, int, int]]
+) -> None:
+    """The row of g without which it loses least goes onto the heap, if the group can spare it and that gains anything."""
+    rows = state.size[g]
+    if rows <= least:
+        return
+    most, dearest = 1e-9, -1
+    row = state.head[g]
+    while row >= 0:
+        without = 0.0
+        for c in range(world.points.shape[1]):
+            x = world.points[world.record[row], c]
+            low = state.low2[g, c] if x == state.low[g, c] else state.low[g, c]
+            high = state.high2[g, c] if x == state.high[g, c] else state.high[g, c]
+            without += column_cost(world.measure, c, low, high)
+        gain = rows * state.price[g] - (rows - 1) * without - whole
+        if gain > most:
+            most, dearest = gain, row
+        row = state.after[row]
+    if dearest >= 0:
+        heapq.heappush(heap, (-most, dearest, g))
 
 
 def at_another_goal(data: EncodedTable, goal: Goal, begun: str, seed: int) -> Partition:
@@ -64,22 +99,9 @@ def at_another_goal(data: EncodedTable, goal: Goal, begun: str, seed: int) -> Pa
 
     >>> from velado.release.guarantees.k_anonymity import KAnonymity
     >>> from velado.testing.examples import encoded
-    >>> at_another_goal(encoded(age=[20, 31, 21, 30]), Goal((KAnonymity(2),)), AROUND_SEEDS, 0).labels.tolist()
+    >>> at_another_goal(encoded(age=[20, 31, 21, 30]), Goal((KAnonymity(2),)), "groups around seeds", 0).labels.tolist()
     [0, 1, 0, 1]
     """
     method, records = Progressive("fast"), records_of(data)
     start = method.start(data, records, goal, seed, silent, only=begun)
     return Partition.of(method.searched(data, records, goal, start, seed, silent))
-
-
-def _prices(data: EncodedTable, rows: npt.NDArray[np.int64]) -> tuple[float, npt.NDArray[np.float64]]:
-    """What the cover of *rows* costs, and what that of all others does, for each of them."""
-    together, without = 0.0, np.zeros(rows.size)
-    for column in data.columns:
-        codes = column.codes[rows]
-        ordered = np.sort(codes)
-        low = np.where(codes == ordered[0], ordered[1], ordered[0])
-        high = np.where(codes == ordered[-1], ordered[-2], ordered[-1])
-        together += float(column.loss(ordered[:1], ordered[-1:])[0])
-        without += column.loss(low.astype(np.int32), high.astype(np.int32))
-    return together, without

@@ -83,7 +83,9 @@ def clustered(covers: RowCovers, rows: IntArray, k: int, block: int, seed: int) 
     parts = [present]
     if present.size > block:
         random = np.array([2 * seed + 1], dtype=np.int64)
-        order, begins = kd_blocks(scaled(covers)[:, present], np.ones(present.size, np.int64), block, random)
+        order, begins = kd_blocks(
+            np.ascontiguousarray(scaled(covers)[:, present]), np.ones(present.size, np.int64), block, random
+        )
         # Every block must have a group's rows; what has too few stays with what comes next, the last with the one before.
         through = np.cumsum(weight[present][order])
         cuts = [0]

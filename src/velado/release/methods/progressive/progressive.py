@@ -49,6 +49,8 @@ _WORK = 65_000_000
 """About a second of one core."""
 _WORK_A_ROW = 100_000
 """Small tables stop sooner: by then every few neighbours have been tried many times."""
+_LONG = 10.0
+"""Seconds from which small tables too are searched longer."""
 _ROUNDS = 40
 _HEAT = 0.005
 """Times the least rows of a group: how much worse a step may be at first, in rows x cost."""
@@ -73,7 +75,7 @@ def improved(
     """
     space = lattice.space
     state, count = start(space, lattice.tuple_of_row, labels.astype(np.int32), least)
-    work = int(min(_WORK * seconds, _WORK_A_ROW * labels.size))
+    work = int(min(_WORK * seconds, _WORK_A_ROW * labels.size * max(seconds / _LONG, 1.0)))
     need = _need(lattice, np.where(labels >= 0, state.price[labels], lattice.top_cost), least, work)
     scratch = scratch_for(int(space.size.max()))
     before = float((state.price * state.size).sum())
