@@ -294,12 +294,13 @@ def test_several_classes_are_averaged_and_the_page_says_how(example, tmp_path: P
     )
 
 
-def test_an_interval_holds_no_number_that_cannot_be(computed) -> None:
+def test_two_seeds_show_no_interval_and_cannot_decide(computed) -> None:
     study = computed.study
-    for name in ("accuracy", "auc", "precision"):
-        assert max(row[name].high for row in study.quality) <= 1
-        assert min(row[name].low for row in study.quality) >= 0
-    assert "Intervals are Student's, 95%, over 2 seeds" in (computed.out / "study.md").read_text("utf-8")
+    for row in (*study.quality, *study.releases, *study.tradeoff):
+        assert all(found.low is None and found.high is None for found in row.numbers.values())
+    page = (computed.out / "study.md").read_text("utf-8")
+    assert "Two seeds: no interval can be given." in page and "This table cannot decide yet." in page
+    assert study.facts().recommendation.more_seeds == 8
 
 
 @pytest.mark.slow

@@ -1,28 +1,20 @@
 """The recommendation in words with its reasons, methods at the same risk, and what the study did not test.
 
-The rule is plain: among the settings that lose at most `most_drop` of the main quality (and keep the risk at or below
-`most_risk`, where one is given), the one with the least risk; ties by the smaller drop.
-
-Methods are compared at the same risk, not at the same k, and called different only where the interval of their
-seed-by-seed difference leaves out zero (`matched`).
+What is recommended is settled in `_choice`, what may be called sure in `_claims`; here it is told. A sentence says what was
+found, then between which values it lies; where seeds or rows are too few, it says how many would do.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
-
-import polars as pl
 
 from velado.measures.models.model_registry import MODELS
-from velado.measures.models.quality import Interval
+from velado.measures.models.quality import LEAST_VALUES
 from velado.release.methods import METHODS
 from velado.study.evaluate._amounts import (
     EVEN,
     amount,
-    at_most,
     bare,
     called,
     digits_beside,
@@ -32,9 +24,16 @@ from velado.study.evaluate._amounts import (
     number,
     percent,
 )
-from velado.study.evaluate._matched import SAME, Rival, beside, within
-from velado.study.evaluate._study_grid import ORIGINAL
-from velado.study.evaluate.analysis import MAJORITY, Analysis, ReleaseSetting, StudyRow
+from velado.study.evaluate._choice import SAME, Choice, Decision, considered, kept_at_first, risk_of, within
+from velado.study.evaluate._claims import Above, Claims, claims_of
+from velado.study.evaluate._matched import Rival
+from velado.study.evaluate.analysis import (
+    LEAST_TO_SPLIT,
+    MAJORITY,
+    Analysis,
+    ReleaseSetting,
+    StudyRow,
+)
 from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, PROTOCOLS, protocol_named
 from velado.text import NOTHING, join, say, say_n
 
@@ -43,28 +42,46 @@ from velado.text import NOTHING, join, say, say_n
 
 @dataclass(frozen=True, kw_only=True)
 class Recommendation:
-    """The chosen setting (None where there is none), whether it keeps the limit, and the sentences that say why."""
+    """The setting that is spoken of (None where there is none), how far it is decided, and the sentences that say why.
+
+    *more_seeds* or *rows* say what would decide what is open.
+    """
 
     choice: StudyRow | None
-    within_limit: bool
+    decision: Decision
     sentences: tuple[str, ...]
+    more_seeds: int | None = None
+    rows: int | None = None
+
+    @property
+    def within_limit(self) -> bool:
+        """Whether it surely keeps the limit, so that it is recommended."""
+        return self.decision == "use"
 
 
-def recommend(study: Analysis) -> Recommendation:
+def recommend(study: Analysis, claims: Claims | None = None) -> Recommendation:
     """What to use, with its reasons, and what must be known beside it."""
-    chosen, reached = choose(study)
-    sentences = (*(_reasons(study, chosen, reached) if chosen else _without(study)), *_beside_it(study))
-    return Recommendation(choice=chosen, within_limit=reached, sentences=sentences)
+    claims = claims or claims_of(study)
+    made = claims.choice
+    reasons = _without(study) if made.row is None else _reasons(study, made.row, claims)
+    return Recommendation(
+        choice=made.row,
+        decision=made.decision,
+        sentences=(*reasons, *_beside_it(study)),
+        more_seeds=made.more_seeds,
+        rows=made.rows,
+    )
 
 
-def _reasons(study: Analysis, chosen: StudyRow, reached: bool) -> Iterator[str]:
-    yield _choice(study, chosen)
+def _reasons(study: Analysis, chosen: StudyRow, claims: Claims) -> Iterator[str]:
+    yield _headline(study, chosen, claims.choice)
     yield from _rests_on(study, chosen)
-    yield from _why(study, chosen, reached)
-    yield from _each_model(study, chosen)
-    for other in beside(study, chosen.setting, _risk(chosen)):
-        yield _compared(study.main, chosen, other)
-    yield from over_majority(study, chosen.setting)
+    yield _what_it_leaves(study, chosen)
+    yield from _why(study, chosen, claims.choice)
+    yield from _each_model(study, chosen, claims)
+    for other in claims.rivals.get(None, ()):
+        yield _compared(study.main, chosen, other, claims.count)
+    yield from over_majority(study, claims)
     yield from _across_clients(study, chosen)
 
 
@@ -86,34 +103,6 @@ def _beside_it(study: Analysis) -> Iterator[str]:
             gaps=study.gaps.height,
             cells=study.planned,
         )
-
-
-def choose(study: Analysis) -> tuple[StudyRow | None, bool]:
-    """The setting to recommend, and whether it keeps the drop within the limit."""
-    rows = _considered(study)
-    good = _good(study, rows)
-    least = min((_risk(row) for row in good), default=0.0)
-    near = [row for row in good if _risk(row) <= least * (1 + SAME)] or rows
-
-    def order(row: StudyRow) -> tuple[float, float, str]:
-        return row["drop"].mean or 0.0, _risk(row), row.setting.method
-
-    return min(near, key=order, default=None), bool(good)
-
-
-def _considered(study: Analysis) -> list[StudyRow]:
-    """The settings of which drop and risk are known, within the limit of the risk where there is one."""
-    most = study.material.recipe.analyses.most_risk
-    return [row for row in study.compared if most is None or _risk(row) <= most]
-
-
-def _good(study: Analysis, rows: Iterable[StudyRow]) -> list[StudyRow]:
-    most = study.material.recipe.analyses.most_drop
-    return [row for row in rows if at_most(row["drop"].mean or 0.0, most)]
-
-
-def _risk(row: StudyRow) -> float:
-    return row["risk"].mean or 0.0
 
 
 def no_choice(study: Analysis) -> str:
@@ -158,16 +147,50 @@ def no_choice(study: Analysis) -> str:
     )
 
 
-def _choice(study: Analysis, chosen: StudyRow) -> str:
-    metrics, drop = study.material.recipe.metrics, chosen["drop"]
-    before = next((row["risk"].mean for row in study.tradeoff if row.setting.is_original), None)
-    digits = digits_beside(study.main, drop, study.material.recipe.analyses.most_drop)
-    return say(
-        "Use {setting}: {lost} on average over the models{range}, with a risk ({risk_name}) of {risk} "
-        "(original: {before}); {loss_name}: {loss}.",
+_HEADLINES: dict[Decision, str] = {
+    "use": say("Use {setting}: {lost} on average over the models{range}, within the limit of {most}."),
+    "open": say(
+        "This table cannot decide yet. {setting} comes nearest: {lost} on average over the models{range}, and the limit is "
+        "{most}."
+    ),
+    "beyond": say(
+        "No setting keeps the limit of {most}. {setting} comes nearest: {lost} on average over the models{range}."
+    ),
+}
+
+
+def _headline(study: Analysis, chosen: StudyRow, made: Choice) -> str:
+    """What to do, in one or two sentences: use it, or what would decide."""
+    drop, limit = chosen["drop"], study.material.recipe.analyses.most_drop
+    digits = digits_beside(study.main, drop, limit)
+    first = say(
+        _HEADLINES[made.decision],
         setting=chosen.setting.name,
         lost=lost("it", study.main, drop.mean or 0.0, digits),
         range=interval_of(study.main, drop, digits),
+        most=amount(study.main, limit),
+    )
+    return first if made.decision != "open" else join([first, _would_decide(made)])
+
+
+def _would_decide(made: Choice) -> str:
+    if made.more_seeds is not None:
+        return say_n(
+            "About {n} more seed would decide.", "About {n} more seeds would decide.", made.more_seeds
+        )
+    if made.rows is not None:
+        return say(
+            "A table of about {rows} rows would decide; more seeds of this one would not.",
+            rows=number(made.rows, 0),
+        )
+    return say("The loss lies at the limit itself: set another limit, or try other settings.")
+
+
+def _what_it_leaves(study: Analysis, chosen: StudyRow) -> str:
+    metrics = study.material.recipe.metrics
+    before = next((row["risk"].mean for row in study.tradeoff if row.setting.is_original), None)
+    return say(
+        "With it the risk ({risk_name}) is {risk}; in the original table it is {before}. Its loss ({loss_name}) is {loss}.",
         risk_name=called(metrics.risk),
         risk=percent(chosen["risk"].mean),
         before=percent(before),
@@ -184,38 +207,61 @@ def _rests_on(study: Analysis, chosen: StudyRow) -> Iterator[str]:
             quality=called(study.main),
             names=", ".join(study.models_left_out),
         )
-    seeds = len(study.material.recipe.anonymization.seeds)
+    seeds = len(study.reported)
     if chosen.seeds < seeds:
         yield say(
-            "It rests on {done} of {seeds} seeds only; in the others something could not be computed.",
+            "It rests on {done} of {seeds} seeds; in the others something could not be computed.",
             done=chosen.seeds,
             seeds=seeds,
         )
 
 
-def _why(study: Analysis, chosen: StudyRow, reached: bool) -> Iterator[str]:
-    """Why this setting: the least risk within the limit (or about the least), or the least loss; and how sure that is."""
+def _why(study: Analysis, chosen: StudyRow, made: Choice) -> Iterator[str]:
+    """Why this setting: the least risk within the limit (or about the least); how sure that is, and on which seeds."""
     limits = study.material.recipe.analyses
-    most = amount(study.main, limits.most_drop)
-    if not reached:
-        yield say("No setting loses at most {most}; this one loses least.", most=most)
-    else:
-        least = min(_risk(row) for row in _good(study, _considered(study)))
-        if _risk(chosen) > least * (1 + EVEN):
+    seeds, told = len(study.material.recipe.anonymization.seeds), len(study.reported)
+    if made.decision == "use":
+        least = min(risk_of(row) for row in kept_at_first(study, considered(study)))
+        if risk_of(chosen) > least * (1 + EVEN):
             yield say(
-                "Of all settings that lose at most {most} it leaves about the least risk: the least is {least}, "
-                "and where risks differ by at most {tie} the smaller loss decides.",
-                most=most,
+                "Of the settings that keep the limit with their whole interval it leaves about the least risk: the least is "
+                "{least}, and where risks differ by at most {tie} the smaller loss decides.",
                 least=percent(least, 2),
                 tie=percent(SAME, 0),
             )
         else:
-            yield say("Of all settings that lose at most {most} it leaves the least risk.", most=most)
-        kept = within(chosen["drop"], limits.most_drop)
-        if kept == "one":
-            yield say("One seed gives no interval: more seeds could decide otherwise.")
-        elif kept != "surely":
-            yield say("Its interval reaches beyond that limit: more seeds could decide otherwise.")
+            yield say(
+                "Of the settings that keep the limit with their whole interval it leaves the least risk."
+            )
+    elif made.decision == "open" and chosen["drop"].high is None:
+        yield say_n(
+            "{n} seed shows no interval, so that chance cannot be told from loss.",
+            "{n} seeds show no interval, so that chance cannot be told from loss.",
+            chosen["drop"].count,
+        )
+    elif made.decision == "open":
+        if within(chosen["drop"], limits.most_drop) == "surely":
+            yield say(
+                "Its interval keeps the limit, but the same seeds tried {count} settings, and the best of many keeps it by "
+                "luck more often.",
+                count=len(considered(study)),
+            )
+        else:
+            yield say("Its interval lies on both sides of the limit.")
+    if study.splits_seeds:
+        yield say(
+            "It was chosen on {first} seeds; what is told of it comes from the {others} others, so that luck in choosing does "
+            "not pass for quality.",
+            first=seeds - told,
+            others=told,
+        )
+    elif seeds > 1:
+        yield say(
+            "The same {seeds} seeds chose it and speak of it, so its loss may look a little smaller than it is. From {least} "
+            "seeds on, some choose and the others report.",
+            seeds=seeds,
+            least=LEAST_TO_SPLIT,
+        )
     if limits.most_risk is not None:
         limit = percent(limits.most_risk)
         yield say("Only settings with a risk of at most {limit} were considered.", limit=limit)
@@ -230,11 +276,11 @@ _COMPARED = {
         "on this it is better."
     ),
     "even": say(
-        "{where}, these seeds tell no difference between {first} and {second} ({low} to {range_end}), at a risk of "
-        "{risk} against {other}."
+        "{where}, no difference between {first} and {second} is shown ({low} to {range_end}), at a risk of {risk} "
+        "against {other}."
     ),
     "one": say(
-        "{where}, {first} and {second} differ by {gain} in one seed, which decides nothing; the risk is {risk} "
+        "{where}, {first} and {second} differ by {gain}; too few seeds to tell that from chance. The risk is {risk} "
         "against {other}."
     ),
     "safer more": say(
@@ -246,31 +292,29 @@ _COMPARED = {
         "{risk}): it was not run at this risk."
     ),
     "safer even": say(
-        "{where}, these seeds do not tell whether {second} loses more or less than {first} ({low} to {range_end}); it "
-        "leaves less risk ({other} against {risk}) and was not run at this one."
+        "{where}, it is open whether {second} loses more or less than {first} ({low} to {range_end}); it leaves less risk "
+        "({other} against {risk}) and was not run at this one."
     ),
     "riskier even": say(
-        "{where}, these seeds do not tell whether {second} loses more or less than {first} ({low} to {range_end}); it "
-        "leaves more risk ({other} against {risk}) and was not run at this one."
+        "{where}, it is open whether {second} loses more or less than {first} ({low} to {range_end}); it leaves more risk "
+        "({other} against {risk}) and was not run at this one."
     ),
 }
 
 
-def _compared(main: str, chosen: StudyRow, other: Rival) -> str:
-    """The chosen setting beside another method.
-
-    Apart in risk, a difference is stated only where its whole interval lies on one side of zero.
-    """
+def _compared(main: str, chosen: StudyRow, other: Rival, comparisons: int) -> str:
+    """The chosen setting beside another method. A difference is stated only where it is sure among all comparisons."""
     gain, low, high = other.gain.ends
     key: str = other.verdict
     if key == "apart" and (low is None or high is None):
         key = "one"
     elif key == "apart":
-        side = "more" if (low or 0.0) > 0 else "less" if (high or 0.0) < 0 else "even"
-        key = f"{'safer' if other.risk < _risk(chosen) else 'riskier'} {side}"
+        side = "even" if not other.sure else "more" if (gain or 0.0) > 0 else "less"
+        key = f"{'safer' if other.risk < risk_of(chosen) else 'riskier'} {side}"
     if key.endswith("less") and low is not None and high is not None:
         low, high = -high, -low  # the numbers then say how much less the other loses
-    return say(
+    alone = key.endswith("even") and low is not None and high is not None and low * high > 0
+    said = say(
         _COMPARED[key],
         where=_where(chosen.setting, other),
         first=chosen.setting.method,
@@ -279,8 +323,13 @@ def _compared(main: str, chosen: StudyRow, other: Rival) -> str:
         low=bare(main, low),
         high=bare(main, high),
         range_end=amount(main, high),
-        risk=percent(_risk(chosen)),
+        risk=percent(risk_of(chosen)),
         other=percent(other.risk),
+    )
+    return (
+        said
+        if not alone
+        else join([said, say("Among {count} comparisons that can be chance.", count=comparisons)])
     )
 
 
@@ -307,13 +356,13 @@ def _where(chosen: ReleaseSetting, other: Rival) -> str:
 
 _LIMIT = {
     "surely": say(", within the limit of {most}"),
-    "on average": say(", on average within the limit of {most}, but not surely"),
-    "one": say(", in one seed within the limit of {most}"),
+    "on average": say(", on average within the limit of {most}; its interval reaches beyond"),
+    "one": say(", within the limit of {most} in seeds too few for an interval"),
     "no": say(", more than the limit of {most}"),
 }
 
 
-def _each_model(study: Analysis, chosen: StudyRow) -> Iterator[str]:
+def _each_model(study: Analysis, chosen: StudyRow, claims: Claims) -> Iterator[str]:
     """Model by model: what the chosen setting loses, whether that keeps the limit, and who does better at its risk."""
     most = study.material.recipe.analyses.most_drop
     for row in study.known_drops:
@@ -328,16 +377,16 @@ def _each_model(study: Analysis, chosen: StudyRow) -> Iterator[str]:
             range=interval_of(study.main, drop, digits),
             limit=say(_LIMIT[within(drop, most)], most=bare(study.main, most)),
         )
-        others = beside(study, chosen.setting, _risk(chosen), row.model)
-        yield join([first, _ranking(study.main, others, _risk(chosen))]) if others else first
+        others = claims.rivals.get(row.model, ())
+        yield join([first, _ranking(study.main, others, risk_of(chosen))]) if others else first
 
 
 _RANKS = {
     "less": say("less is lost by {names}"),
-    "even": say("no difference is told from {names}"),
-    "one": say("one seed decides nothing about {names}"),
+    "even": say("no difference is shown from {names}"),
+    "one": say("too few seeds to compare with {names}"),
     "more": say("more is lost by {names}"),
-    "apart": say("not run at such a risk, or not surely better or worse: {names}"),
+    "apart": say("only run at another risk: {names}"),
 }
 
 
@@ -347,7 +396,11 @@ def _ranking(main: str, others: Sequence[Rival], risk: float) -> str:
     parts: list[str] = []
     if seen == {"more"}:
         count = len(others)
-        parts.append(say("none of the {count} other methods run loses as little", count=count))
+        parts.append(
+            say("the other method loses more")
+            if count == 1
+            else say("all {count} other methods lose more", count=count)
+        )
     for verdict, template in _RANKS.items():
         found = [one for one in others if one.verdict == verdict]
         if not found or seen == {"more"}:
@@ -366,55 +419,6 @@ def _ranking(main: str, others: Sequence[Rival], risk: float) -> str:
 # ---- whether models learn anything: are they right more often than always saying the commonest class, and is that sure
 
 
-@dataclass(frozen=True)
-class Above:
-    """A model with a setting: how often it is right, and by how much it beats the commonest class.
-
-    *clear* says that it does so in every seed, or by more than two standard errors: then few seeds are why it is not
-    sure, for Student's interval of two seeds is thirteen standard errors wide on either side.
-
-    >>> Above("knn", 0.8, Interval(0.2, 0.1, 0.3), True).sure
-    True
-    """
-
-    model: str
-    accuracy: float
-    gain: Interval
-    clear: bool
-
-    @property
-    def sure(self) -> bool:
-        """Whether the whole interval lies above zero."""
-        return self.gain.low is not None and self.gain.low > 0
-
-
-def above_majority(study: Analysis, setting: ReleaseSetting) -> list[Above]:
-    """Every model with *setting*, the most often right first."""
-    cells = study.done.filter(
-        (pl.col("protocol") == study.protocol)
-        & (pl.col("kind") == "model")
-        & (pl.col("model") != MAJORITY)
-        & (pl.col("method") == setting.method)
-        & pl.col("k").eq_missing(pl.lit(setting.k))
-        & (pl.col("guarantees") == setting.guarantees)
-        & pl.col("accuracy").is_not_null()
-        & pl.col("majority").is_not_null()
-    )
-    found = []
-    for (model,), part in cells.group_by(["model"], maintain_order=True):
-        gains = (part.get_column("accuracy") - part.get_column("majority")).to_list()
-        right = fmean(part.get_column("accuracy").to_list())
-        found.append(Above(str(model), right, study.estimate(gains), _clear(gains)))
-    return sorted(found, key=lambda one: -one.accuracy)
-
-
-def _clear(gains: Sequence[float]) -> bool:
-    mean = fmean(gains)
-    if mean <= 0 or len(gains) == 1:
-        return mean > 0
-    return min(gains) > 0 or mean > 2 * stdev(gains) / math.sqrt(len(gains))
-
-
 _OVER = {
     "over": say(
         "With it {model} is right for {value} of the test rows, surely more often than always saying the commonest "
@@ -426,39 +430,35 @@ _OVER = {
     ),
     "few": say(
         "With it {model} is right for {value} of the test rows, always saying the commonest class for {majority}; "
-        "{seeds} seeds are too few to make it sure: run more."
+        "{seeds} seeds are too few to make that sure: run more."
     ),
     "near": say(
-        "With it no model is surely right more often ({model}: {value}) than always saying the commonest class "
-        "({majority})."
+        "With it the best model ({model}) is right for {value} of the test rows, always saying the commonest class for "
+        "{majority}: it is not shown that models learn anything."
     ),
 }
 
 
-def over_majority(study: Analysis, chosen: ReleaseSetting) -> Iterator[str]:
+_OVER_ORIGINAL = {
+    "few": say(
+        "On the original rows {model} is right for {value} of the test rows, always saying the commonest class for "
+        "{majority}; {seeds} seeds are too few to make that sure: run more."
+    ),
+    "near": say(
+        "On the original rows, too, it is not shown that a model beats always saying the commonest class ({majority}): "
+        "accuracy cannot tell methods apart here. Put auc or balanced_accuracy first in [metrics] quality."
+    ),
+}
+
+
+def over_majority(study: Analysis, claims: Claims) -> Iterator[str]:
     """Whether models learn anything from the release, and whether there is anything to learn at all.
 
     One model that surely does is enough. Where none surely does but one clearly lies above, the seeds are too few.
     """
-    for setting, words in (
-        (chosen, _OVER),
-        (
-            ReleaseSetting(ORIGINAL),
-            {
-                "few": say(
-                    "On the original rows {model} is right for {value} of the test rows, always saying the commonest "
-                    "class for {majority}; {seeds} seeds are too few to make it sure: run more."
-                ),
-                "near": say(
-                    "Even on the original rows no model is surely right more often than always saying the commonest "
-                    "class ({majority}): accuracy cannot tell methods apart here. Put auc or balanced_accuracy first "
-                    "in [metrics] quality."
-                ),
-            },
-        ),
-    ):
-        found = above_majority(study, setting)
-        if not found or (setting.is_original and study.main != "accuracy"):
+    for setting, found in claims.above.items():
+        words = _OVER_ORIGINAL if setting.is_original else _OVER
+        if not found:
             continue
         key, one = _told(found)
         if key in words:
@@ -478,7 +478,7 @@ def _told(found: Sequence[Above]) -> tuple[str, Above]:
             return "over", one
     for one in found:
         if one.clear:
-            return ("one" if one.gain.low is None else "few"), one
+            return ("one" if one.gain.count < 2 else "few"), one
     return "near", found[0]
 
 
@@ -553,8 +553,12 @@ def not_tested(study: Analysis) -> Iterator[str]:
         yield say(
             "No promise beyond k: what a release says about the sensitive values of a whole group is measured, not bounded."
         )
-    if len(axes.seeds) == 1:
-        yield say("One seed: chance cannot be told from difference.")
+    if len(axes.seeds) < LEAST_VALUES:
+        yield say_n(
+            "{n} seed: chance cannot be told from difference.",
+            "{n} seeds: chance cannot be told from difference.",
+            len(axes.seeds),
+        )
     if protocol_named(study.protocol).scope == "train":
         yield say(
             "Loss and risk are those of releases of the training part, {share} of the rows; a release of all rows loses a "

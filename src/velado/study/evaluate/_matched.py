@@ -3,36 +3,34 @@
 k means something else to every method, so that equal k is no equal protection. A method's settings are points (risk, drop);
 between the two whose risks lie on either side, the drop is interpolated on the logarithm of the risk, seed by seed with
 one weight, and the difference has its interval over seeds like every other. Where all risks of a method lie on one side,
-only domination is said: less lost at less risk. O(methods x k) for each setting asked about.
+only domination is said: less lost at less risk. O(methods x k) for each setting asked about. Whether a difference is sure is
+not settled here but over all comparisons of a page (`_claims`).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from velado.measures.models.quality import Interval
-from velado.study.evaluate._amounts import at_most
+from velado.study.evaluate._choice import SAME, Within, within
 from velado.study.evaluate.analysis import Analysis, ReleaseSetting
-
-SAME = 0.02
-"""Risks within this share of each other are taken for equal."""
 
 NEAR = 0.1
 """Where a method's risks all lie on one side, one that differs by at most this share is still about the same."""
 
 Verdict = Literal["less", "even", "one", "more", "apart"]
-Within = Literal["surely", "on average", "one", "no"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rival:
     """Another method where it leaves as much risk as the setting in hand.
 
-    *gain* is how many points more it loses (negative: it keeps more). *verdict* is "more", "less" or "even" (the interval
-    holds zero), "one" (a single seed) or "apart" (never at that risk, and neither is better in both). *k* and *k_other* are
-    the settings between which was interpolated; *k_other* is None where one setting was taken.
+    *gain* is how many points more it loses (negative: it keeps more), and whether that is *sure* among all comparisons of
+    the page. *verdict* is "more", "less" or "even" (not sure), "one" (too few seeds for an interval) or "apart" (never at that
+    risk, and neither is better in both). *k* and *k_other* are the settings between which was interpolated; *k_other* is None
+    where one setting was taken.
     """
 
     method: str
@@ -41,7 +39,12 @@ class Rival:
     risk: float
     same_risk: bool
     gain: Interval
-    verdict: Verdict
+    verdict: Verdict = "even"
+    sure: bool = False
+
+    def judged(self, sure: bool, risk: float) -> Rival:
+        """The same with its verdict beside a setting of *risk*."""
+        return replace(self, sure=sure, verdict=_verdict(self, sure, risk))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,24 +72,20 @@ def beside(
     for method, found in points.items():
         (first_risk, first), (_, second), weight = _bracket(sorted(found, key=lambda one: one[0]), risk)
         one, two = study.drops_of(first, model), study.drops_of(second, model)
+        both = [seed for seed in own if seed in one and seed in two]
         gain = study.estimate(
-            (1 - weight) * one[seed] + weight * two[seed] - own[seed]
-            for seed in own
-            if seed in one and seed in two
+            ((1 - weight) * one[seed] + weight * two[seed] - own[seed] for seed in both), study.overlap
         )
         if gain.mean is None:
             continue
-        met = weight > 0 or _same(first_risk, risk, NEAR)
-        here = risk if weight > 0 else first_risk
         out.append(
             Rival(
                 method=method,
                 k=first.k,
                 k_other=second.k if weight > 0 else None,
-                risk=here,
-                same_risk=met,
+                risk=risk if weight > 0 else first_risk,
+                same_risk=weight > 0 or _same(first_risk, risk, NEAR),
                 gain=gain,
-                verdict=_verdict(gain, met, here, risk),
             )
         )
     return tuple(out)
@@ -110,13 +109,14 @@ def _same(one: float, other: float, share: float = SAME) -> bool:
     return abs(one - other) <= share * max(one, other)
 
 
-def _verdict(gain: Interval, met: bool, risk: float, asked: float) -> Verdict:
-    if gain.low is None or gain.high is None:
+def _verdict(rival: Rival, sure: bool, asked: float) -> Verdict:
+    met, gain = rival.same_risk, rival.gain.mean or 0.0
+    if rival.gain.low is None or rival.gain.high is None:
         return "one" if met else "apart"
-    if gain.low > 0:  # the other loses more; at less risk that is no verdict
-        return "more" if met or risk > asked else "apart"
-    if gain.high < 0:
-        return "less" if met or risk < asked else "apart"
+    if sure and gain > 0:  # the other loses more; at less risk that is no verdict
+        return "more" if met or rival.risk > asked else "apart"
+    if sure and gain < 0:
+        return "less" if met or rival.risk < asked else "apart"
     return "even" if met else "apart"
 
 
@@ -137,16 +137,3 @@ def leaders(study: Analysis) -> tuple[Leader, ...]:
             )
         )
     return tuple(out)
-
-
-def within(drop: Interval, most: float) -> Within:
-    """Whether a drop keeps the limit: surely, on average (its interval reaches beyond), in one seed, or not.
-
-    >>> within(Interval(0.005, 0.0, 0.02), 0.01)
-    'on average'
-    """
-    if drop.mean is None or not at_most(drop.mean, most):
-        return "no"
-    if drop.high is None:
-        return "one"
-    return "surely" if at_most(drop.high, most) else "on average"

@@ -1,7 +1,9 @@
 """Analysis: what the cells of a study come to, setting by setting, with an interval over seeds.
 
 Differences are taken seed by seed (the same split, the same random choices) before they are averaged, so that what all
-methods share cancels. Cells are a Polars frame; what they come to are typed rows.
+methods share cancels. Intervals of what models reach are corrected for test parts that share rows (`interval`). With
+enough seeds the first ones choose and the others report: what was picked for its luck does not bring the luck along.
+Cells are a Polars frame; what they come to are typed rows.
 """
 
 from __future__ import annotations
@@ -29,6 +31,27 @@ from velado.study.evaluate.load import Material
 from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, protocol_named
 
 MAJORITY = "majority"
+
+LEAST_TO_SPLIT = 8
+"""From so many seeds on, some choose and the others report."""
+
+
+def choosing(seeds: Sequence[int]) -> tuple[int, ...]:
+    """The seeds a setting is chosen on: the first two of five, so that most are left to report; few seeds do both.
+
+    >>> choosing(range(10)), choosing(range(3))
+    ((0, 1, 2, 3), (0, 1, 2))
+    """
+    return tuple(seeds[: len(seeds) * 2 // 5] if len(seeds) >= LEAST_TO_SPLIT else seeds)
+
+
+def reporting(seeds: Sequence[int]) -> tuple[int, ...]:
+    """The seeds whose figures are told: those that did not choose, or all of a few.
+
+    >>> reporting(range(10)), reporting(range(3))
+    ((4, 5, 6, 7, 8, 9), (0, 1, 2))
+    """
+    return tuple(seeds[len(seeds) * 2 // 5 :] if len(seeds) >= LEAST_TO_SPLIT else seeds)
 
 
 @dataclass(frozen=True)
@@ -86,26 +109,6 @@ class StudyRow:
     def learns(self) -> bool:
         """Whether its model is more than the commonest class, and its rows were anonymized."""
         return self.model != MAJORITY and not self.setting.is_original
-
-
-@dataclass(frozen=True, kw_only=True)
-class Best:
-    """The release from which a model loses least among those of one k and promise, and the runner-up.
-
-    >>> Best(setting=ReleaseSetting("mdav", 5), model="knn", drop=0.01, second="gok", gain=Interval(0.02, 0.01, 0.03)).sure
-    True
-    """
-
-    setting: ReleaseSetting
-    model: str
-    drop: float
-    second: str
-    gain: Interval
-
-    @property
-    def sure(self) -> bool:
-        """Whether the whole interval of the difference lies on one side."""
-        return self.gain.low is not None and self.gain.low > 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,6 +235,28 @@ class Analysis:
         names = self.material.recipe.analyses.protocols
         return DEFAULT_PROTOCOL if DEFAULT_PROTOCOL in names else names[0]
 
+    def overlap_of(self, protocol: str) -> float:
+        """Test rows for each training row under *protocol*: how much the test parts of two seeds share."""
+        analyses = self.material.recipe.analyses
+        if protocol_named(protocol).sorted_folds:
+            return 1 / (analyses.folds - 1)
+        return analyses.test_share / (1 - analyses.test_share)
+
+    @property
+    def overlap(self) -> float:
+        """That of the study's protocol."""
+        return self.overlap_of(self.protocol)
+
+    @property
+    def reported(self) -> tuple[int, ...]:
+        """The seeds whose models and drops are told."""
+        return reporting(self.material.recipe.anonymization.seeds)
+
+    @property
+    def splits_seeds(self) -> bool:
+        """Whether a setting is chosen on other seeds than those it is reported on."""
+        return len(self.reported) < len(self.material.recipe.anonymization.seeds)
+
     @cached_property
     def done(self) -> pl.DataFrame:
         """Cells with numbers."""
@@ -260,15 +285,14 @@ class Analysis:
 
     @cached_property
     def quality(self) -> tuple[StudyRow, ...]:
-        """Quality of every model and setting under every protocol over seeds.
+        """Quality of every model and setting under every protocol over the seeds that report.
 
         `drop_<quality>` is what it lost against the same model on the original rows, seed by seed, in the direction
         that larger is worse. With a single seed the interval of accuracy is over its test rows.
         """
         numbers = (*QUALITIES, *(f"drop_{name}" for name in QUALITIES), MAJORITY, "seconds", "test_rows")
-        return tuple(
-            self._over_test_rows(row) for row in self._rows(self._with_drops, numbers, ("protocol", "model"))
-        )
+        cells = self._with_drops.filter(pl.col("seed").is_in(self.reported))
+        return tuple(self._over_test_rows(row) for row in self._rows(cells, numbers, ("protocol", "model")))
 
     def _over_test_rows(self, row: StudyRow) -> StudyRow:
         # One seed says nothing about splits, but its test rows say how sure its accuracy is.
@@ -293,35 +317,39 @@ class Analysis:
         )
 
     def _rows(
-        self, cells: pl.DataFrame, numbers: Sequence[str], labels: Sequence[str] = ()
+        self,
+        cells: pl.DataFrame,
+        numbers: Sequence[str],
+        labels: Sequence[str] = (),
+        overlap: float | None = None,
     ) -> tuple[StudyRow, ...]:
         """One row per setting and *labels*: each of *numbers* over the cells, which differ by seed alone."""
-        return tuple(
-            StudyRow(
-                setting=ReleaseSetting(*values[:3]),
-                seeds=part.height,
-                numbers=MappingProxyType(
-                    {name: possible(name, self.estimate(part.get_column(name))) for name in numbers}
-                ),
-                **dict(zip(labels, values[3:], strict=True)),
-            )
-            for values, part in cells.group_by("method", "k", "guarantees", *labels, maintain_order=True)
-        )
+        out = []
+        for values, part in cells.group_by("method", "k", "guarantees", *labels, maintain_order=True):
+            own = dict(zip(labels, values[3:], strict=True))
+            shared = self.overlap_of(str(own["protocol"])) if "protocol" in own else overlap
+            found = {
+                name: possible(name, self.estimate(part.get_column(name), shared or 0.0)) for name in numbers
+            }
+            setting = ReleaseSetting(*values[:3])
+            out.append(StudyRow(setting=setting, seeds=part.height, numbers=MappingProxyType(found), **own))
+        return tuple(out)
 
-    def estimate(self, values: Iterable[float | None]) -> Interval:
-        """Mean and interval of what is known of *values*."""
+    def estimate(self, values: Iterable[float | None], overlap: float) -> Interval:
+        """Mean and interval of what is known of *values*, whose test parts share *overlap*."""
         known = [value for value in values if value is not None]
-        return interval(known, self.material.recipe.analyses.confidence)
+        return interval(known, self.material.recipe.analyses.confidence, overlap)
 
     @cached_property
     def tradeoff(self) -> tuple[StudyRow, ...]:
         """One row per setting under the study's protocol: `loss`, `risk`, and the mean `drop` over models.
 
-        The drop of a seed is averaged over the models first; its interval is over seeds. A seed in which a model is
-        missing does not count: a mean over fewer models is not the same number.
+        The drop of a seed is averaged over the models first; its interval is over the seeds that report. A seed in which
+        a model is missing does not count: a mean over fewer models is not the same number.
         """
         metrics, drop = self.material.recipe.metrics, f"drop_{self.main}"
-        quality = {row.setting: row for row in self._rows(self._over_models, (drop, self.main))}
+        told = self._over_models.filter(pl.col("seed").is_in(self.reported))
+        quality = {row.setting: row for row in self._rows(told, (drop, self.main), overlap=self.overlap)}
         scope = protocol_named(self.protocol).scope
         out = []
         for row in self.releases:
@@ -342,13 +370,20 @@ class Analysis:
         )
 
     def drops_of(self, setting: ReleaseSetting, model: str | None = None) -> Mapping[int, float]:
-        """What *setting* lost of the main quality in each seed; the mean over all models, or one model's."""
-        return self._drops.get((setting, model), {})
+        """What *setting* lost of the main quality in each seed that reports; the mean over all models, or one model's."""
+        found = self._drops.get((setting, model), {})
+        return {seed: drop for seed, drop in found.items() if seed in self.reported}
+
+    def first_look(self, setting: ReleaseSetting) -> Interval:
+        """What *setting* lost in the seeds that choose, over all models."""
+        seeds = choosing(self.material.recipe.anonymization.seeds)
+        found = self._drops.get((setting, None), {})
+        return self.estimate((found.get(seed) for seed in seeds), self.overlap)
 
     def gain(self, first: ReleaseSetting, second: ReleaseSetting, model: str) -> Interval:
         """How much more of the main quality *model* keeps with *first* than with *second*, seed by seed."""
         one, two = self.drops_of(first, model), self.drops_of(second, model)
-        return self.estimate(two[seed] - one[seed] for seed in one if seed in two)
+        return self.estimate((two[seed] - one[seed] for seed in one if seed in two), self.overlap)
 
     @cached_property
     def models_asked(self) -> tuple[str, ...]:
@@ -405,20 +440,6 @@ class Analysis:
             yield sorted(rows, key=lambda row: (row[name].mean or 0.0, row.setting.method))
 
     @cached_property
-    def best(self) -> tuple[Best, ...]:
-        """For each k, promise and model, the method that keeps most, the runner-up, and the difference's interval."""
-        return tuple(
-            Best(
-                setting=first.setting,
-                model=str(first.model),
-                drop=first[f"drop_{self.main}"].mean or 0.0,
-                second=second.setting.method,
-                gain=self.gain(first.setting, second.setting, str(first.model)),
-            )
-            for first, second, *_ in (rows for rows in self.ranked() if len(rows) > 1)
-        )
-
-    @cached_property
     def protocols(self) -> tuple[ProtocolEffect, ...]:
         """What each protocol alone does to the differences between methods."""
         drops: dict[str, list[float]] = {}
@@ -462,7 +483,9 @@ class Analysis:
         )
         numbers = ("accuracy", "auc", "log_loss", "drop_accuracy", MAJORITY)
         out = []
-        for row in self._rows(cells, numbers, ("model", "split")):
+        part = self.material.recipe.federated
+        share = self.material.recipe.analyses.test_share if part is None else part.federation.test_share
+        for row in self._rows(cells, numbers, ("model", "split"), share / (1 - share)):
             fits = [
                 one.fit
                 for one in self.federated
@@ -548,7 +571,7 @@ def _ends(values: Iterable[float | None]) -> tuple[float, float, float] | None:
 
 
 def possible(name: str, found: Interval) -> Interval:
-    """The interval without what cannot be: with two or three seeds Student's reaches beyond 100 %.
+    """The interval without what cannot be: with three seeds it reaches beyond 100 %.
 
     >>> possible("accuracy", Interval(0.9, 0.7, 1.1)).high
     1.0

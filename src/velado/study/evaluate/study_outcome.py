@@ -8,18 +8,19 @@ from typing import Any
 
 from velado.measures.models.quality import Interval
 from velado.study.evaluate._advice import Recommendation, not_tested, recommend
-from velado.study.evaluate._matched import Leader, leaders
+from velado.study.evaluate._claims import Best, claims_of
+from velado.study.evaluate._matched import Leader
 from velado.study.evaluate.analysis import (
     MAJORITY,
     AcrossClients,
     Analysis,
-    Best,
     Hole,
     ProtocolEffect,
     ReleaseSetting,
     StudyRow,
     Training,
     holes,
+    reporting,
 )
 from velado.study.evaluate.study_settings import StudyRecipe
 from velado.text import Language, told
@@ -99,6 +100,11 @@ class StudyFacts:
         return len(self.recipe.anonymization.seeds)
 
     @property
+    def reported(self) -> int:
+        """How many of the repetitions the figures of models come from; the others chose."""
+        return len(reporting(self.recipe.anonymization.seeds))
+
+    @property
     def methods(self) -> tuple[str, ...]:
         """The methods that were run, each with its settings, those of which nothing came to an end among them."""
         holes = (hole.setting for hole in self.gaps if hole.kind != "federated")
@@ -149,7 +155,7 @@ class StudyFacts:
         """Plain values for study.json, sentences in *language*."""
         said, table = self.recommendation, self.table
         return {
-            "study_version": 1,
+            "study_version": 2,
             "language": language,
             "recipe": self.recipe.to_dict(),
             "table": {
@@ -170,14 +176,17 @@ class StudyFacts:
             "models_left_out": list(self.left_out),
             "recommendation": {
                 "choice": None if said.choice is None else flat(said.choice),
+                "decision": said.decision,
                 "within_limit": said.within_limit,
+                "more_seeds": said.more_seeds,
+                "rows": said.rows,
                 "sentences": [told(sentence, language) for sentence in said.sentences],
             },
             **{
                 name: [flat(one) for one in getattr(self, name)]
                 for name in ("tradeoff", "releases", "quality", "same_risk", "gaps", "partial")
             },
-            "best": [{**flat(one), "sure": one.sure} for one in self.best],
+            "best": [flat(one) for one in self.best],
             "protocols": [{**flat(one), "share": one.share} for one in self.protocols],
             "federated": [
                 {**one.fit.to_dict(), **flat(one.setting), "seed": one.seed, "gap": one.gap}
@@ -239,7 +248,7 @@ class Study(Analysis):
 
     def facts(self) -> StudyFacts:
         """Everything the study found."""
-        material = self.material
+        material, claims = self.material, claims_of(self)
         return StudyFacts(
             recipe=material.recipe,
             table=StudiedTable(
@@ -260,12 +269,12 @@ class Study(Analysis):
             protocol=self.protocol,
             majority=self.majority,
             left_out=self.models_left_out,
-            recommendation=recommend(self),
+            recommendation=recommend(self, claims),
             tradeoff=self.tradeoff,
             releases=self.releases,
             quality=self.quality,
-            best=self.best,
-            same_risk=leaders(self),
+            best=claims.best,
+            same_risk=claims.leaders,
             protocols=self.protocols,
             federated=self.federated,
             across_clients=self.across_clients,

@@ -62,7 +62,7 @@ Seeds = Annotated[
     tuple[Annotated[int, Setting(ge=0, le=LARGEST_SEED, why="Each seed is one repetition.")], ...],
     _AXIS,
     Setting(
-        "each is one split, one run of every method and one training of every model",
+        "each is one split, one run of every method and one training of every model; fewer than three show no interval",
         takes="a list of different whole numbers, at least 0",
     ),
 ]
@@ -101,7 +101,7 @@ class AnonymizationAxes:
     """The releases that are made: every method x k x set of promises x seed.
 
     >>> AnonymizationAxes(methods=["mdav"], k=[3, 6]).seeds
-    (0, 1, 2)
+    (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
     """
 
     methods: Methods
@@ -115,7 +115,7 @@ class AnonymizationAxes:
             items=1,
         ),
     ] = ((),)
-    seeds: Seeds = (0, 1, 2)
+    seeds: Seeds = tuple(range(10))
     suppression: SuppressionSetting = 0.0
     improve: ImproveSetting = False
     blind: BlindSetting = False

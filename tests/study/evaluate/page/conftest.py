@@ -1,4 +1,4 @@
-"""One small study, run once: two methods, a k that no release can keep, two seeds, two protocols."""
+"""One small study, run once: two methods, a k that no release can keep, three seeds, two protocols."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from velado.study.evaluate.study_run import evaluate
 from ..conftest import SCHEMA, STUDY, people
 
 CHANGED = (
-    STUDY.replace("k = [3, 6]", "k = [3, 6, 500]")
+    STUDY.replace("k = [3, 6]", "k = [3, 6, 500]").replace("seeds = [0, 1]", "seeds = [0, 1, 2]")
     + '[metrics]\nquality = ["accuracy", "auc", "log_loss"]\n'
     + '[analyses]\nprotocols = ["split-first", "paper-gfkmc"]\n'
 )

@@ -16,7 +16,7 @@ from velado.measures.measure_registry import losses, risks
 from velado.measures.models.quality import Interval
 from velado.study.evaluate._advice import Recommendation
 from velado.study.evaluate.analysis import Hole, ReleaseSetting
-from velado.study.evaluate.page import to_html
+from velado.study.evaluate.page import to_html, to_markdown
 from velado.text import told
 
 from .studies import EVIL, grown, renamed, with_fits
@@ -151,13 +151,13 @@ def test_what_could_not_be_computed_stands_in_the_table_the_panels_and_the_list(
     models = {(gap.protocol, gap.setting, gap.model) for gap in facts.gaps if gap.kind == "model"}
     rows = re.findall(r'<tr data-r="\d+"[^>]*class="gap">.*?</tr>', part(page, "table"))
     assert len(rows) == len(models) == 8
-    assert all("0 of 2 – gap" in row and "500" in row for row in rows)
+    assert all("0 of 3 – gap" in row and "500" in row for row in rows)
     assert f"{len(facts.gaps)} of {facts.planned} cells have no result" in part(page, "gaps")
     listed = Reader(part(page, "gaps")).text
     assert all(gap.reason in listed for gap in facts.gaps)
     for panel in SVG.findall(part(page, "quality")):
         assert panel.count('href="#gap"') == 2
-        assert "k = 500: 2 of 2 seeds missing" in panel
+        assert "k = 500: 3 of 3 seeds missing" in panel
 
 
 def test_a_study_without_gaps_says_so(facts) -> None:
@@ -203,7 +203,7 @@ def test_what_the_protocol_does_is_told_or_said_to_be_unknown(facts) -> None:
 
 
 def test_a_study_without_any_release_still_has_a_page(facts) -> None:
-    nothing = Recommendation(choice=None, within_limit=False, sentences=("No setting can be recommended.",))
+    nothing = Recommendation(choice=None, decision="none", sentences=("No setting can be recommended.",))
     empty = dict.fromkeys(("releases", "quality", "tradeoff", "best", "same_risk", "protocols"), ())
     page = to_html(replace(facts, **empty, recommendation=nothing, majority=None))
     assert "verdict warning" in page and 'id="limit"' not in page
@@ -228,3 +228,12 @@ def test_rows_stand_in_the_order_of_the_recipe_whatever_order_they_came_in(facts
     rows = re.findall(r"<tr data-r=.*?</tr>", part(page, "table"))
     methods = [re.findall(r"<td[^>]*>(.*?)</td>", row)[2] for row in rows]
     assert list(dict.fromkeys(methods)) == ["original", "mondrian", "progressive"]
+
+
+def test_an_interval_holds_no_number_that_cannot_be(study) -> None:
+    for name in ("accuracy", "auc"):
+        assert max(row[name].high for row in study.quality) <= 1
+        assert min(row[name].low for row in study.quality) >= 0
+    page = to_markdown(study.facts())
+    assert "Intervals are 95%, over 3 seeds. Those of models are corrected" in page
+    assert "The same 3 seeds chose it and speak of it" in page

@@ -7,8 +7,9 @@ import pytest
 from velado.measures.models.quality import Interval
 from velado.report.blocks import Table, Text
 from velado.study.evaluate._advice import Recommendation
+from velado.study.evaluate._claims import Best
 from velado.study.evaluate._matched import Leader, Rival
-from velado.study.evaluate.analysis import Best, ReleaseSetting, StudyRow
+from velado.study.evaluate.analysis import ReleaseSetting, StudyRow
 from velado.study.evaluate.page._study_tables import (
     best_sentence,
     best_table,
@@ -29,9 +30,10 @@ def row(model: str, drop: float | None, high: float | None, setting: ReleaseSett
 
 @pytest.fixture
 def made(facts):
-    def make(quality=(), within: bool = True, high: float | None = 0.009, chosen: bool = True, **more):
-        choice = StudyRow(setting=SETTING, numbers={"drop": Interval(0.005, 0.0, high)}) if chosen else None
-        said = Recommendation(choice=choice, within_limit=within, sentences=())
+    def make(quality=(), decision: str = "use", **more):
+        drop = Interval(0.005, 0.0, 0.009)
+        choice = None if decision == "none" else StudyRow(setting=SETTING, numbers={"drop": drop})
+        said = Recommendation(choice=choice, decision=decision, sentences=())
         empty = {"recommendation": said, "quality": tuple(quality), "best": (), "same_risk": (), **more}
         return replace(facts, **empty)
 
@@ -39,16 +41,15 @@ def made(facts):
 
 
 @pytest.mark.parametrize(
-    ("high", "within", "state"),
-    [(0.009, True, "good"), (0.011, True, "caution"), (None, True, "caution"), (0.03, False, "warning")],
+    ("decision", "state"),
+    [("use", "good"), ("open", "caution"), ("beyond", "warning"), ("none", "warning")],
 )
-def test_the_state_follows_the_interval(made, high, within, state) -> None:
-    assert state_of(made(within=within, high=high)) == state
+def test_the_state_follows_the_decision(made, decision, state) -> None:
+    assert state_of(made(decision=decision)) == state
 
 
-def test_no_choice_is_a_warning(made) -> None:
-    nothing = made(within=False, chosen=False)
-    assert state_of(nothing) == "warning" and limit_blocks(nothing) == []
+def test_without_a_choice_there_is_nothing_to_hold_against_the_limit(made) -> None:
+    assert limit_blocks(made(decision="none")) == []
 
 
 def test_each_model_is_held_against_the_limit_with_its_interval(made) -> None:
@@ -63,23 +64,30 @@ def test_each_model_is_held_against_the_limit_with_its_interval(made) -> None:
     _, said, table = limit_blocks(made(rows))
     assert isinstance(said, Text) and isinstance(table, Table)
     assert [line[0] for line in table.rows] == ["sure", "mean", "missed", "one"]
-    assert [line[4].split()[0] for line in table.rows] == ["kept", "kept", "not", "kept"]
+    assert [line[4].split()[0] for line in table.rows] == ["kept", "kept", "not", "kept,"]
     assert table.rows[0][3] == "0.5 points (-0.9…0.9)"
     assert told(table.rows[0][3], "pt") == "0,5 pontos (-0,9…0,9)"
-    assert "kept with the whole interval by 1 of 4 models, on average only by 2, not by 1" in said.text
+    assert "of 4 models 1 keep that with their whole interval, 2 on average, and 1 lose more" in said.text
 
 
-def test_who_is_better_is_sure_only_where_the_interval_leaves_out_zero(made) -> None:
-    def best(low: float | None) -> Best:
+def test_who_is_better_is_sure_only_where_all_comparisons_allow_it(made) -> None:
+    def best(low: float | None, sure: bool = False) -> Best:
         gain = Interval(0.02, low, 0.03)
-        return Best(setting=replace(SETTING, method="b"), model="m", drop=0.0, second="a", gain=gain)
+        return Best(
+            setting=replace(SETTING, method="b"), model="m", drop=0.0, second="a", gain=gain, sure=sure
+        )
 
-    for low, word in ((0.01, "keeps most"), (-0.01, "cannot be told"), (None, "one seed")):
-        sentence = best_sentence(best(low), "accuracy")
+    for low, sure, word in (
+        (0.01, True, "keeps most"),
+        (0.01, False, "is not shown"),
+        (-0.01, False, "is not shown"),
+        (None, False, "too few seeds"),
+    ):
+        sentence = best_sentence(best(low, sure), "accuracy")
         assert word in sentence and sentence.startswith("m: b ")
     # What is no share has no points, in a sentence as in a table.
     unsure = best(-0.01)
-    said = "m: b comes first, but a cannot be told from it (-0.010 to 0.030)."
+    said = "m: b comes first; a difference from a is not shown (-0.010 to 0.030)."
     assert best_sentence(unsure, "log_loss") == said
     plain = made(best=(unsure,), main="log_loss")
     assert told(best_table(plain).rows[0][-1], "pt") == "0,020 (-0,010…0,030)"

@@ -152,7 +152,7 @@ class _Panel:
             tip = join([row.setting.name, told], "\n") if self.tips else ""
             spot = (places[row.setting.k], up.at(found.mean or 0.0))
             parts.append(charts.dot(self.looks.mark(row.setting), *spot, tip=tip, r=at))
-        seeds = self.facts.seeds
+        seeds = self.facts.reported
         for at, row in own:
             done = 0 if row[self.metric].mean is None else row.seeds
             if done < seeds:

@@ -14,6 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 from velado.measures.measure_registry import losses, risks
+from velado.measures.models.quality import LEAST_VALUES
 from velado.report.blocks import Block, Bullets, Figure, Legend, Page, Section, Text, VerdictCard, section
 from velado.report.charts import DOTTED, INK, LegendEntry, definitions, swatch, tell
 from velado.report.render import HTML_LANGUAGE, environment, render_markdown, source
@@ -76,15 +77,18 @@ def _page(facts: StudyFacts, *middle: Section) -> Page:
     )
     intervals = (
         say(
-            "Intervals are Student's, {confidence}%, over {seeds} seeds: they speak of this table's splits and of chance in "
-            "methods and models, not of other tables.",
+            "Intervals are {confidence}%, over {seeds} seeds. Those of models are corrected for test parts that share rows "
+            "(Nadeau and Bengio 2003); a difference is called sure only if it holds among all comparisons of this page "
+            "(Holm 1979). They speak of this table, not of other tables.",
             confidence=_confidence(facts),
-            seeds=seeds,
+            seeds=facts.reported,
         )
-        if seeds > 1
+        if facts.reported >= LEAST_VALUES
         else say(
             "A single seed: the interval of accuracy is over its test rows, other intervals cannot be given."
         )
+        if seeds == 1
+        else say("Two seeds: no interval can be given.")
     )
     averaged = (
         say(
@@ -287,8 +291,10 @@ def _quality_blocks(
             "Bars are {confidence}% intervals over {seeds} seeds. Solid line: the same model on the original data, its "
             "interval shaded.",
             confidence=_confidence(facts),
-            seeds=facts.seeds,
+            seeds=facts.reported,
         )
+        if facts.reported >= LEAST_VALUES
+        else say("Two seeds: no bars. Solid line: the same model on the original data.")
         if facts.seeds > 1
         else say(
             "One seed: the bars of accuracy are over its test rows, other measures have none. Solid line: the same model on "

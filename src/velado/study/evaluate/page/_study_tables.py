@@ -21,8 +21,10 @@ from velado.study.evaluate._amounts import (
     promises,
     span,
 )
-from velado.study.evaluate._matched import Leader, Rival, Within, within
-from velado.study.evaluate.analysis import Best, Hole, ReleaseSetting, StudyRow
+from velado.study.evaluate._choice import Decision, Within, within
+from velado.study.evaluate._claims import Best
+from velado.study.evaluate._matched import Leader, Rival
+from velado.study.evaluate.analysis import Hole, ReleaseSetting, StudyRow
 from velado.study.evaluate.protocols import protocol_named
 from velado.study.evaluate.study_outcome import StudyFacts
 from velado.text import NOTHING, join, say
@@ -69,10 +71,9 @@ def _drop_head(main: str) -> str:
 
 
 def state_of(facts: StudyFacts) -> State:
-    """good: the limit is kept with the whole interval; caution: on average only; warning: not, or no choice."""
-    if facts.choice is None or not facts.recommendation.within_limit:
-        return "warning"
-    return "good" if within(facts.choice["drop"], facts.limit) == "surely" else "caution"
+    """good: a setting surely keeps the limit; caution: the table leaves it open; warning: none does, or no choice."""
+    states: dict[Decision, State] = {"use": "good", "open": "caution", "beyond": "warning", "none": "warning"}
+    return states[facts.recommendation.decision]
 
 
 def tradeoff_table(facts: StudyFacts) -> Table:
@@ -95,8 +96,8 @@ def tradeoff_table(facts: StudyFacts) -> Table:
 
 _KEPT: dict[Within, str] = {
     "surely": say("kept"),
-    "on average": say("kept on average only; the interval reaches beyond"),
-    "one": say("kept in one seed, without an interval"),
+    "on average": say("kept on average; the interval reaches beyond"),
+    "one": say("kept, in seeds too few for an interval"),
     "no": say("not kept"),
 }
 
@@ -131,8 +132,8 @@ def _limit_of(facts: StudyFacts, choice: StudyRow, name: str) -> list[Block]:
 
     states = Counter(held(row) for row in own)
     said = say(
-        "At most {limit} of {quality} lost: kept with the whole interval by {kept} of {all} models, on average only by "
-        "{mean}, not by {missed}.",
+        "At most {limit} of {quality} lost: of {all} models {kept} keep that with their whole interval, {mean} on average, "
+        "and {missed} lose more.",
         limit=limit,
         quality=called(name),
         kept=states[_KEPT["surely"]],
@@ -173,16 +174,17 @@ def best_sentence(best: Best, main: str) -> str:
     """Which method keeps most, and whether that is sure.
 
     >>> from velado.measures.models.quality import Interval
-    >>> best = Best(setting=ReleaseSetting("b", 10), model="m", drop=0.0, second="a", gain=Interval(0.02, 0.01, 0.03))
+    >>> gain = Interval(0.02, 0.01, 0.03)
+    >>> best = Best(setting=ReleaseSetting("b", 10), model="m", drop=0.0, second="a", gain=gain, sure=True)
     >>> best_sentence(best, "accuracy")
     'm: b keeps most, 2.0 points more than a (1.0 to 3.0).'
     """
     return say(
-        "{model}: {method} comes first, {gain} before {second}, in one seed, which decides nothing."
+        "{model}: {method} comes first, {gain} before {second}; too few seeds to tell that from chance."
         if best.gain.low is None
         else "{model}: {method} keeps most, {gain} more than {second} ({low} to {high})."
         if best.sure
-        else "{model}: {method} comes first, but {second} cannot be told from it ({low} to {range_end}).",
+        else "{model}: {method} comes first; a difference from {second} is not shown ({low} to {range_end}).",
         model=best.model,
         method=best.setting.method,
         second=best.second,
@@ -254,9 +256,9 @@ def same_risk_table(facts: StudyFacts, leaders: Iterable[Leader]) -> Table:
             (say("{name} lost", name=called(main)), True, lambda one: dropped(main, one.drop, facts.limit)),
             (say("limit of {limit}", limit=amount(main, facts.limit)), False, lambda one: _SHORT[one.within]),
             (less, False, named("less")),
-            (say("no difference told"), False, named("even", "one")),
+            (say("no difference shown"), False, named("even", "one")),
             (say("loses more"), False, named("more")),
-            (say("not at this risk"), False, named("apart")),
+            (say("only at another risk"), False, named("apart")),
         ],
         leaders,
     )
@@ -376,7 +378,7 @@ def lines_of(facts: StudyFacts) -> list[StudyRow]:
 
 def line_columns(facts: StudyFacts) -> dict[str, Column]:
     """The columns of the table of all figures by the number they are sorted by."""
-    metrics, main, seeds = facts.recipe.metrics, facts.main, facts.seeds
+    metrics, main, seeds = facts.recipe.metrics, facts.main, facts.reported
     several = len(facts.recipe.analyses.protocols) > 1
     labels = (*(("protocol",) if several else ()), "model", "method", "k", "guarantees")
 
