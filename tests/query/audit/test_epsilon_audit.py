@@ -34,6 +34,10 @@ SCHEMA = Schema(
         "ward": Column("ward", "quasi", "categorical", values=tuple(f"w{at}" for at in range(WARDS))),
         "age": Column("age", "quasi", "numeric", bounds=(0.0, 100.0), step=1.0),
         "ill": Column("ill", "other", "numeric", bounds=(0.0, 1.0), step=1.0),
+        # Of both signs, so that noise makes nothing impossible: one-sided numbers are made possible together, keeping the sum
+        # of all wards, and a ward's answer would then tell of the other wards' families too.
+        "gain": Column("gain", "other", "numeric", bounds=(-100.0, 100.0), step=1.0),
+        "one": Column("one", "other", "numeric", bounds=(-1.0, 1.0), step=1.0),
     }
 )
 
@@ -47,7 +51,7 @@ def table(group: int) -> Table:
     single = [(f"h{at}", "0", "0" if at < 2 else "") for at in range(30)]
     family = [("family", "100", "1")] * group
     rows = [
-        (f"{home}-{ward}", f"w{ward}", age, ill)
+        (f"{home}-{ward}", f"w{ward}", age, ill, age, "1")
         for ward in range(WARDS)
         for home, age, ill in single + family
     ]
@@ -129,7 +133,7 @@ def with_less_noise(monkeypatch: pytest.MonkeyPatch, part: int) -> None:
 
 
 COUNT = "SELECT ward, COUNT(*) AS n FROM people GROUP BY ward"
-SUM = "SELECT ward, SUM(age) AS s FROM people GROUP BY ward"
+SUM = "SELECT ward, SUM(gain) AS s FROM people GROUP BY ward"
 AVERAGE = "SELECT ward, AVG(age) AS a FROM people GROUP BY ward"
 MEDIAN = "SELECT ward, MEDIAN(ill) AS m FROM people GROUP BY ward"
 LARGEST = "SELECT ward, MAX(ill) AS m FROM people GROUP BY ward"
@@ -194,7 +198,7 @@ def test_a_doubled_loss_shows_in_single_numbers_too(monkeypatch: pytest.MonkeyPa
 @pytest.mark.slow
 def test_the_family_of_ten_needs_its_group() -> None:
     """Ten who fall ill together: noise for one record tells them apart, noise for the declared house does not."""
-    ill = "SELECT ward, COUNT(*) AS n FROM people WHERE age >= 100 GROUP BY ward"
+    ill = "SELECT ward, SUM(one) AS n FROM people WHERE age >= 100 GROUP BY ward"
 
     def asked(family: int, unit: Unit) -> list[float | None]:
         engine = engine_for_table(table(family), unit)
