@@ -17,6 +17,8 @@ from velado.measures.models.model_registry import MODELS, Majority, model_named
 from velado.measures.models.quality import fit_and_predict
 from velado.settings import entry_of, settings
 
+CLASSIFIERS = [kind for kind in MODELS if kind.predicts == "class"]
+
 
 def lessons(rows: int = 300, classes: int = 2):
     rng = np.random.default_rng(5)
@@ -31,7 +33,7 @@ def usable(kind) -> None:
         pytest.skip(f"{kind.needs} is not installed: this model needs velado[ml].")
 
 
-@pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", CLASSIFIERS, ids=lambda kind: kind.name)
 def test_a_model_learns_what_is_plain_and_repeats_itself(kind) -> None:
     usable(kind)
     features, labels = lessons()
@@ -45,7 +47,7 @@ def test_a_model_learns_what_is_plain_and_repeats_itself(kind) -> None:
         assert np.allclose(first.scores.sum(axis=1), 1, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", CLASSIFIERS, ids=lambda kind: kind.name)
 def test_a_class_without_training_rows_keeps_its_number(kind) -> None:
     usable(kind)
     features, labels = lessons(classes=3)

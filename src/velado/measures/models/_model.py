@@ -7,19 +7,21 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from velado.errors import MissingExtra
 from velado.settings import Setting
 from velado.text import say
 
 Rows = Annotated[int, Setting(ge=1)]
+Predicts = Literal["class", "number"]
 
 
 class Model:
     """Settings with one verb. *pace* is roughly its seconds for 10,000 rows of 100 features, *needs* its library.
 
-    *scaled*: it compares features with one another, so that they must be of one size.
+    *scaled*: it compares features with one another, so that they must be of one size. *predicts*: it tells classes apart, or
+    answers with a number.
 
     >>> from velado.measures.models.model_registry import KNN, Majority
     >>> KNN(neighbours=3).name, KNN.scaled, Majority.needs
@@ -31,6 +33,7 @@ class Model:
     pace: ClassVar[float]
     needs: ClassVar[str] = "sklearn"
     scaled: ClassVar[bool] = False
+    predicts: ClassVar[Predicts] = "class"
 
     def estimator(self, seed: int, columns: int | None = None) -> Any:
         """An estimator that has not seen any row, all of whose random choices follow from *seed*.

@@ -265,20 +265,24 @@ def fit_encoder(
     how: EncoderSettings | None = None,
     features: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
+    *,
+    number: bool = False,
 ) -> Encoder:
     """The encoder for *table*'s published columns, made from its schema and these rows and from nothing else.
 
     Taxonomies, declared values and bounds are public and come from the schema; only where it is silent do the
     values of *table* (the training part) decide. *features* default to every published column but free text and
-    the target; *classes* to the texts the target has here.
+    the target; *classes* to the texts the target has here. Where the target is a *number*, there are none.
 
     >>> from velado.testing.examples import four_people
     >>> fit_encoder(four_people(), "ill").names
     ('age:middle',)
     """
-    check_target(table, target)
+    check_target(table, target, number=number)
     columns = [table.schema.columns[name] for name in feature_names(table, target, features)]
-    if classes is None:
+    if number:
+        classes = ()
+    elif classes is None:
         classes = table.text(target).drop_nulls().unique().sort().to_list()
     fitted = tuple(_fitted(table, column) for column in columns)
     return Encoder(fitted, target, tuple(classes), how or EncoderSettings(), table.schema.missing_values)
@@ -330,8 +334,8 @@ def feature_names(table: Table, target: str, wanted: Sequence[str] | None = None
     return tuple(chosen)
 
 
-def check_target(table: Table, target: str) -> None:
-    """The target is there, is published as it is, and has at least two classes; or an error says what is wrong.
+def check_target(table: Table, target: str, *, number: bool = False) -> None:
+    """The target is there, is published as it is, and has at least two classes or is a *number*; or an error says what is wrong.
 
     >>> from velado.testing.examples import four_people
     >>> check_target(four_people(), "ill")
@@ -353,6 +357,12 @@ def check_target(table: Table, target: str) -> None:
             'Give it role = "sensitive" or "other" and publish = true, or choose another target.',
         )
     counts = table.text(target).drop_nulls().n_unique()
+    if number and column.kind != "numeric":
+        raise SchemaError(
+            say("The target '{target}' is not declared as a number.", target=target),
+            "The models of the study answer with numbers.",
+            'Set kind = "numeric" for it in the schema, or use models that tell classes apart.',
+        )
     if counts < 2:
         raise TableError(
             say_n(
@@ -364,7 +374,7 @@ def check_target(table: Table, target: str) -> None:
             "A model that always says the same is never wrong, so nothing can be compared.",
             "Choose another target, or check the file.",
         )
-    if counts > MOST_CLASSES:
+    if counts > MOST_CLASSES and not number:
         raise ParameterError(
             say(
                 "The target '{target}' has {counts} distinct values; at most {most_classes} classes are "
@@ -374,7 +384,7 @@ def check_target(table: Table, target: str) -> None:
                 most_classes=MOST_CLASSES,
             ),
             "It looks like a quantity or an identifier, and these models tell classes apart.",
-            "Choose another target, or put its values into a few classes first.",
+            "For a quantity use models of numbers (linear-regression, regression-forest); else choose another target.",
         )
 
 

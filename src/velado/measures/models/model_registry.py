@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar
 
 from velado.measures.models._model import Model, Rows, built, in_a_row, scaled_first
+from velado.measures.models.linear_regression import LinearRegression
+from velado.measures.models.regression_forest import RegressionForest
 from velado.settings import Setting, named, settings
 from velado.text import say
 
@@ -224,10 +226,12 @@ MODELS: tuple[type[Model], ...] = (
     DecisionTree,
     GaussianNB,
     KNN,
+    LinearRegression,
     LogisticRegression,
     Majority,
     MLP,
     RandomForest,
+    RegressionForest,
     SVM,
     XGBoost,
 )

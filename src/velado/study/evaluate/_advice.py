@@ -540,7 +540,9 @@ def not_tested(study: Analysis) -> Iterator[str]:
     def others(parts: Iterable[object]) -> str:
         return ", ".join(name for part in parts if (name := str(getattr(part, "name", ""))) not in run)
 
-    methods, models, protocols = others(METHODS), others(MODELS), others(PROTOCOLS)
+    kind = "number" if recipe.number else "class"
+    models = others(one for one in MODELS if one.predicts == kind)
+    methods, protocols = others(METHODS), others(PROTOCOLS)
     promised, part = any(axes.guarantees), percent(1 - recipe.analyses.test_share, 0)
     if methods:
         yield say("Methods not run: {names}.", names=methods)

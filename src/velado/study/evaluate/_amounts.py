@@ -25,6 +25,9 @@ _QUALITIES = {
     "f1": say("F1"),
     "auc": say("AUC"),
     "log_loss": say("log loss"),
+    "r2": say("explained variance (R2)"),
+    "rmse": say("root mean square error"),
+    "mae": say("mean absolute error"),
 }
 
 
@@ -49,7 +52,7 @@ def called(name: str) -> str:
 def _decimals(name: str) -> int | None:
     """The decimals of what is no share of a whole."""
     known = {one.name: one.decimals for one in measure_registry.all_measures()}
-    return known.get(name, 3 if name == "log_loss" else None)
+    return known.get(name, 3 if better_when_smaller(name) else None)
 
 
 def number(value: float | None, digits: int = 1) -> str:
@@ -88,7 +91,7 @@ def better_when_smaller(name: str) -> bool:
     >>> better_when_smaller("log_loss")
     True
     """
-    return name == "log_loss"
+    return name in ("log_loss", "rmse", "mae")
 
 
 def figure(name: str, value: float | None) -> str:

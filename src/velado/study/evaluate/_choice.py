@@ -14,7 +14,7 @@ from typing import Literal
 from velado.measures.models.quality import LEAST_VALUES, Interval
 from velado.measures.models.significance import NOTHING_BELOW, Needed, chance, holm, needed
 from velado.study.evaluate._amounts import at_most
-from velado.study.evaluate.analysis import LEAST_TO_SPLIT, Analysis, StudyRow, reporting
+from velado.study.evaluate.analysis import LEAST_TO_SPLIT, Analysis, ReleaseSetting, StudyRow, reporting
 
 SAME = 0.02
 """Risks within this share of each other are taken for equal."""
@@ -78,7 +78,8 @@ def kept_at_first(study: Analysis, rows: Sequence[StudyRow]) -> list[StudyRow]:
             setting: 0.0 if (drop.error or 0.0) <= NOTHING_BELOW else chance(drop, most)
             for setting, drop in found.items()
         }
-        kept &= holm(chances, 1 - analyses.confidence)
+        sure: frozenset[ReleaseSetting] = holm(chances, 1 - analyses.confidence)
+        kept &= sure
     return [row for row in rows if row.setting in kept]
 
 

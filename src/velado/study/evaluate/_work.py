@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from types import NoneType
-from typing import get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,14 @@ from velado.measures.measure_registry import all_measures
 from velado.measures.measured import MeasureSettings, Scores, measure, measure_files
 from velado.measures.models._model import Model
 from velado.measures.models.encoder import Encoder, FloatMatrix, fit_encoder
-from velado.measures.models.quality import IntVector, Quality, fit_and_predict, quality
+from velado.measures.models.number_quality import (
+    NUMBER_QUALITIES,
+    NumberQuality,
+    fit_and_estimate,
+    number_quality,
+    target_numbers,
+)
+from velado.measures.models.quality import QUALITIES, Quality, fit_and_predict, quality
 from velado.randomness import seeded
 from velado.release.anonymize import anonymize
 from velado.release.release import Release
@@ -72,6 +79,9 @@ class CellResult:
     f1: float | None = None
     auc: float | None = None
     log_loss: float | None = None
+    r2: float | None = None
+    rmse: float | None = None
+    mae: float | None = None
     split: str | None = None
     fit: str | None = None
 
@@ -106,8 +116,8 @@ def columns() -> dict[str, type[pl.DataType]]:
 # Partial knowledge tries every part of the quasi-identifiers: minutes on a wide table, and no axis of a study.
 _MEASURED = MeasureSettings(partial_knowledge=False)
 
-Lesson = tuple[FloatMatrix, IntVector, FloatMatrix, IntVector]
-"""Training features, training labels, test features, test labels."""
+Lesson = tuple[FloatMatrix, npt.NDArray[Any], FloatMatrix, npt.NDArray[Any]]
+"""Training features, training labels or numbers, test features, test labels or numbers."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -204,9 +214,14 @@ def _reasons(unknown: Mapping[str, str]) -> str:
 def _model_numbers(
     empty: CellResult, model: Model, lessons: list[Lesson], material: Material, encoder: Encoder
 ) -> CellResult:
-    found: list[Quality] = []
+    found: list[Quality | NumberQuality] = []
     seconds = 0.0
     for taught, labels, asked, truth in lessons:
+        if material.number:
+            numbers = fit_and_estimate(model, taught, labels, asked, empty.seed, encoder.ranges)
+            found.append(number_quality(truth, numbers.values))
+            seconds += numbers.seconds
+            continue
         classes = len(material.classes)
         answers = fit_and_predict(model, taught, labels, asked, classes, empty.seed, encoder.ranges)
         found.append(quality(truth, answers, material.positive))
@@ -216,16 +231,11 @@ def _model_numbers(
         values = [getattr(one, name) for one in found]
         return None if any(value is None for value in values) else float(np.mean(values))
 
+    names = NUMBER_QUALITIES if material.number else ("majority", *QUALITIES)
+    scored: dict[str, Any] = {name: mean(name) for name in names}
     return replace(
         empty,
-        majority=mean("majority"),
-        accuracy=mean("accuracy"),
-        balanced_accuracy=mean("balanced_accuracy"),
-        precision=mean("precision"),
-        recall=mean("recall"),
-        f1=mean("f1"),
-        auc=mean("auc"),
-        log_loss=mean("log_loss"),
+        **scored,
         test_rows=sum(one.rows for one in found),
         reason=_reasons({key: text for one in found for key, text in one.reasons.items()}),
         seconds=seconds,
@@ -237,18 +247,30 @@ def _encoder(material: Material, ground: _Ground) -> Encoder:
     """Fitted on what is known before the test: the training part's true rows, or under the sources' protocols the
     whole table."""
     recipe = material.recipe
-    return fit_encoder(ground.table, recipe.data.target, recipe.models, material.features, material.classes)
+    return fit_encoder(
+        ground.table,
+        recipe.data.target,
+        recipe.models,
+        material.features,
+        material.classes,
+        number=material.number,
+    )
 
 
 def _encoded(
     protocol: EvaluationProtocol, material: Material, ground: _Ground, encoder: Encoder, seed: int
 ) -> list[Lesson]:
     """What is taught and asked, one entry per fold."""
-    labels = encoder.labels(ground.frame)
+
+    def answers(frame: pl.DataFrame) -> npt.NDArray[Any]:
+        number, target = material.number, material.recipe.data.target
+        return target_numbers(material.table, frame, target) if number else encoder.labels(frame)
+
+    labels = answers(ground.frame)
     if protocol.true_test:
         test = material.table.frame[ground.split.test]
         lessons = encoder.lessons(ground.frame, seeded(seed, "study", "lessons"))
-        return [(lessons, labels, encoder.features(test, "whole"), encoder.labels(test))]
+        return [(lessons, labels, encoder.features(test, "whole"), answers(test))]
     features = encoder.features(ground.frame)
     if protocol.sorted_folds:
         folds = unshuffled_folds(_output_order(ground), material.recipe.analyses.folds)

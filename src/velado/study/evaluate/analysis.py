@@ -22,6 +22,7 @@ import polars as pl
 
 from velado.learning.flower.flower_records import FederatedFit
 from velado.measures.measure_registry import all_measures
+from velado.measures.models.number_quality import NUMBER_QUALITIES
 from velado.measures.models.quality import QUALITIES, UNKNOWN, Interval, bootstrap_interval, interval
 from velado.randomness import seeded
 from velado.study.evaluate._amounts import better_when_smaller, commas, is_share, promises
@@ -31,6 +32,7 @@ from velado.study.evaluate.load import Material
 from velado.study.evaluate.protocols import DEFAULT_PROTOCOL, protocol_named
 
 MAJORITY = "majority"
+SCORES = (*QUALITIES, *NUMBER_QUALITIES)
 
 LEAST_TO_SPLIT = 8
 """From so many seeds on, some choose and the others report."""
@@ -290,7 +292,7 @@ class Analysis:
         `drop_<quality>` is what it lost against the same model on the original rows, seed by seed, in the direction
         that larger is worse. With a single seed the interval of accuracy is over its test rows.
         """
-        numbers = (*QUALITIES, *(f"drop_{name}" for name in QUALITIES), MAJORITY, "seconds", "test_rows")
+        numbers = (*SCORES, *(f"drop_{name}" for name in SCORES), MAJORITY, "seconds", "test_rows")
         cells = self._with_drops.filter(pl.col("seed").is_in(self.reported))
         return tuple(self._over_test_rows(row) for row in self._rows(cells, numbers, ("protocol", "model")))
 
@@ -307,13 +309,13 @@ class Analysis:
     def _with_drops(self) -> pl.DataFrame:
         cells = self.done.filter(pl.col("kind") == "model")
         keys = ["protocol", "seed", "model"]
-        base = cells.filter(pl.col("method") == ORIGINAL).select(*keys, *QUALITIES)
+        base = cells.filter(pl.col("method") == ORIGINAL).select(*keys, *SCORES)
         both = cells.join(base, on=keys, how="left", suffix="_original")
         return both.with_columns(
             ((pl.col(f"{name}_original") - pl.col(name)) * (-1 if better_when_smaller(name) else 1)).alias(
                 f"drop_{name}"
             )
-            for name in QUALITIES
+            for name in SCORES
         )
 
     def _rows(
@@ -579,11 +581,13 @@ def possible(name: str, found: Interval) -> Interval:
     if found.mean is None or found.low is None or found.high is None:
         return found
     measure = next((one for one in all_measures() if one.name == name), None)
+    if name == "r2":
+        return replace(found, high=max(min(found.high, 1.0), found.mean))
     if name.startswith("drop_") or (measure is not None and measure.signed):
         return found
     if measure is not None:
         share = measure.is_share
     else:
-        share = name == MAJORITY or (name in QUALITIES and is_share(name))
+        share = name == MAJORITY or (name in SCORES and is_share(name))
     high = min(found.high, 1.0) if share else found.high
     return replace(found, low=max(found.low, 0.0), high=max(high, found.mean))

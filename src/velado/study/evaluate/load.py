@@ -24,6 +24,7 @@ from velado.errors import ParameterError, SchemaError, TableError
 from velado.measures.models._model import require
 from velado.measures.models.encoder import check_target, feature_names, fit_encoder
 from velado.measures.models.model_registry import Majority
+from velado.measures.models.number_quality import target_numbers
 from velado.report.manifest import input_digest
 from velado.settings import parse_toml
 from velado.study.evaluate.protocols import Split, stratified_split
@@ -58,6 +59,11 @@ class Material:
         return f"Material({self.table.rows} rows, {len(self.classes)} classes, {len(self.features)} features)"
 
     @property
+    def number(self) -> bool:
+        """Whether the target is a number, not a class."""
+        return self.recipe.number
+
+    @property
     def positive(self) -> int | None:
         """The number of the positive class, where the recipe names one."""
         positive = self.recipe.data.positive
@@ -65,7 +71,11 @@ class Material:
 
     @cached_property
     def labels(self) -> npt.NDArray[np.int64]:
-        """The class number of each row."""
+        """The class number of each row; of a number the tenth of the rows it lies in, so that splits hold all sizes of it."""
+        if self.number:
+            values = target_numbers(self.table, self.table.frame, self.recipe.data.target)
+            edges = np.unique(np.quantile(values, np.linspace(0, 1, 11)[1:-1]))
+            return np.searchsorted(edges, values, side="right").astype(np.int64)
         numbers = self.table.text(self.recipe.data.target).replace_strict(
             list(self.classes), list(range(len(self.classes))), return_dtype=pl.Int64
         )
@@ -117,14 +127,20 @@ def prepare(recipe: StudyRecipe, source: Any, schema: Schema) -> Material:
         require_federated(recipe.federated)
     target, positive = recipe.data.target, recipe.data.positive
     table = read_table(source, schema, recipe.data.undeclared)
-    check_target(table, target)
+    check_target(table, target, number=recipe.number)
     key = owner_key()
     fingerprint = input_digest(table, key)
     known = ~(table.is_missing(target) | _not_a_number(table.frame.get_column(target)))
     dropped = int((~known).sum())
     if dropped:
         table = table.with_frame(table.frame.filter(known))
-    classes = tuple(table.text(target).unique().sort().to_list())
+    classes = () if recipe.number else tuple(table.text(target).unique().sort().to_list())
+    if positive is not None and recipe.number:
+        raise ParameterError(
+            "'positive' in [data] names a class, and the target is a number.",
+            "Numbers have no positive class.",
+            "Leave 'positive' out, or use models that tell classes apart.",
+        )
     if positive is not None and positive not in classes:
         raise ParameterError(
             "'positive' in [data] is no class of the target.",
@@ -140,11 +156,13 @@ def prepare(recipe: StudyRecipe, source: Any, schema: Schema) -> Material:
     _check_quasi(table)
     _check_guarantees(recipe, table)
     features = feature_names(table, target, recipe.data.features)
-    encoder = fit_encoder(table, target, recipe.models, features)
+    encoder = fit_encoder(table, target, recipe.models, features, number=recipe.number)
     names = (classes, features, fingerprint, key.fingerprint)
     material = Material(recipe, table, *names, width=len(encoder.names), dropped=dropped)
     # A table that cannot be split is refused here. People with several classes are drawn anew with every seed.
     asked = [material.labels[material.split(seed).test] for seed in recipe.anonymization.seeds]
+    if recipe.number:
+        return material
     return replace(material, alone=len(classes) - np.unique(np.concatenate(asked)).size)
 
 

@@ -21,6 +21,7 @@ from velado.measures.measure_registry import losses, risks
 from velado.measures.models._model import Model
 from velado.measures.models.encoder import EncoderSettings
 from velado.measures.models.model_registry import MODELS
+from velado.measures.models.number_quality import NUMBER_QUALITIES
 from velado.measures.models.quality import QUALITIES
 from velado.release.guarantees import GUARANTEES
 from velado.release.guarantees._guarantee import Guarantee
@@ -166,11 +167,12 @@ class StudyMetrics:
     """
 
     quality: Annotated[
-        tuple[Annotated[str, Setting(choices=QUALITIES)], ...],
+        tuple[Annotated[str, Setting(choices=(*QUALITIES, *NUMBER_QUALITIES))], ...],
         _AXIS,
         Setting(
-            "what is shown of every model; the first one decides",
-            takes=say("different ones of {words}", words=", ".join(QUALITIES)),
+            "what is shown of every model; the first one decides. Models of numbers have `r2`, `rmse` and `mae`, and by "
+            "default these",
+            takes=say("different ones of {words}", words=", ".join((*QUALITIES, *NUMBER_QUALITIES))),
         ),
     ] = ("accuracy", "precision", "recall", "f1", "auc", "log_loss")
     loss: Annotated[str, Setting("what a release lost", choices=losses)] = "ncp"
@@ -283,6 +285,11 @@ class StudyRecipe:
     analyses: StudyAnalyses = StudyAnalyses()
     federated: FederatedAxes | None = None
 
+    @property
+    def number(self) -> bool:
+        """Whether the models answer with numbers; else they tell classes apart."""
+        return any(one.predicts == "number" for one in self.models.use)
+
     def to_dict(self) -> dict[str, object]:
         """The five sections, and the sixth where it is used, as a file holds them; every default written out."""
         out = table_of(self)
@@ -303,6 +310,10 @@ class StudyRecipe:
         if isinstance(part, Mapping):
             given["federated"] = _federated(part, place.inside("federated"))
         made = read(cls, given, place)
+        metrics = given.get("metrics")
+        if made.number and not (isinstance(metrics, Mapping) and "quality" in metrics):
+            made = replace(made, metrics=replace(made.metrics, quality=NUMBER_QUALITIES))
+        _of_one_kind(made)
         if made.federated is None:
             return made
         # What the section leaves out is taken from the other phases.
@@ -326,6 +337,36 @@ def _federated(part: Mapping[str, object], place: Where) -> dict[str, object]:
     out = {key: value for key, value in part.items() if key in axes}
     given = {key: value for key, value in part.items() if key in FEDERATION}
     return {**out, "federation": read(Federation, given, place)}
+
+
+def _of_one_kind(made: "StudyRecipe") -> None:
+    """Models and qualities are all of numbers, or all of classes."""
+    classes = [one.name for one in made.models.use if one.predicts == "class"]
+    if made.number and classes:
+        raise SchemaError(
+            say(
+                "[models] use has models of numbers, and '{name}', which tells classes apart.",
+                name=classes[0],
+            ),
+            "A target is a number or a class, and a study has one target.",
+            "Keep one kind; make a study of its own for the other.",
+        )
+    known = NUMBER_QUALITIES if made.number else QUALITIES
+    odd = [name for name in made.metrics.quality if name not in known]
+    if odd:
+        raise SchemaError(
+            say("The models of the study have no '{name}'.", name=odd[0]),
+            "It is measured of numbers only."
+            if odd[0] in NUMBER_QUALITIES
+            else "It is measured of classes only.",
+            say("Choose among {names} in [metrics] quality, or other models.", names=", ".join(known)),
+        )
+    if made.number and made.federated is not None:
+        raise SchemaError(
+            "The section [federated] trains models that tell classes apart, and the target is a number.",
+            "Training across clients knows classes only.",
+            "Leave the section out, or choose a target with classes.",
+        )
 
 
 def _no_k(section: object, name: str) -> None:

@@ -68,7 +68,9 @@ def _page(facts: StudyFacts, *middle: Section) -> Page:
     recipe, table = facts.recipe, facts.table
     seeds = facts.seeds
     intro = say(
-        "{rows} rows, target {target} ({classes} classes), {features} columns as features, protocol {protocol}.",
+        "{rows} rows, target {target} (a number), {features} columns as features, protocol {protocol}."
+        if recipe.number
+        else "{rows} rows, target {target} ({classes} classes), {features} columns as features, protocol {protocol}.",
         rows=number(table.rows, 0),
         target=recipe.data.target,
         classes=table.classes,
@@ -100,6 +102,9 @@ def _page(facts: StudyFacts, *middle: Section) -> Page:
     )
     rate = percent(facts.majority)
     commonest = say("Always saying the commonest class is right for {rate} of the test rows.", rate=rate)
+    baseline = say(
+        "Always saying the mean explains 0% of the variance; errors are in the unit of the target."
+    )
     first, *why = facts.recommendation.sentences
     before = (
         section("limit", say("Against the original data"), *limit_blocks(facts)),
@@ -107,7 +112,9 @@ def _page(facts: StudyFacts, *middle: Section) -> Page:
     )
     return Page(
         title=say("Evaluation of {source}", source=table.source),
-        subtitle=join([intro, intervals, averaged, commonest]),
+        subtitle=join(
+            [intro, intervals, baseline] if recipe.number else [intro, intervals, averaged, commonest]
+        ),
         verdict=VerdictCard(
             state=state_of(facts), label=say("Recommendation"), headline=first, details=tuple(why)
         ),
