@@ -24,7 +24,7 @@ PAIRS = [("en", 1280), ("pt", 390), ("pt", 1280), ("en", 390)][: int(os.environ.
 
 @pytest.fixture
 def browser(tmp_path: Path) -> Iterator[Browser]:
-    opened = Browser(tmp_path, seconds=180)
+    opened = Browser(tmp_path, seconds=90)
     yield opened
     opened.close()
 

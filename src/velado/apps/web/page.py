@@ -16,7 +16,7 @@ MEDIA = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 """What the files are that pages load, by how their names end."""
 
 
-def headers(form_action: str) -> tuple[tuple[bytes, bytes], ...]:
+def headers(form_action: str, referrer: str = "no-referrer") -> tuple[tuple[bytes, bytes], ...]:
     """What every reply carries: nothing from elsewhere is loaded, framed, sniffed or kept; forms go to *form_action*.
 
     >>> dict(headers("'none'"))[b"x-frame-options"]
@@ -30,7 +30,7 @@ def headers(form_action: str) -> tuple[tuple[bytes, bytes], ...]:
         (b"content-security-policy", policy.encode()),
         (b"x-content-type-options", b"nosniff"),
         (b"x-frame-options", b"DENY"),
-        (b"referrer-policy", b"no-referrer"),
+        (b"referrer-policy", referrer.encode()),
         (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
         (b"cross-origin-opener-policy", b"same-origin"),
         (b"cross-origin-resource-policy", b"same-origin"),
