@@ -42,9 +42,9 @@ def show(request: Request) -> Response:
     if job is None:
         return go("/promise")
     if job.state != "done":
-        published = [] if walk.recipe is None else [c for c in walk.recipe.schema.columns.values() if c.published]
+        open_ones = [] if walk.recipe is None else [c for c in walk.recipe.schema.columns.values() if c.published]
         return page(
-            request, "look", walk, job=job_told(job), result=None, published=published, decisions=DECISIONS
+            request, "look", walk, job=job_told(job), result=None, published=open_ones, decisions=DECISIONS
         )
     result = job.result()
     asked = request.query_params
