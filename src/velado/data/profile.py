@@ -157,7 +157,7 @@ def _bars(table: Table, column: Column, often: pl.DataFrame) -> tuple[Bar, ...]:
         return _number_bars(table, column, often)
     if column.kind == "date" and often.height > MOST_BARS:
         return _year_bars(column, often)
-    if 2 * often.height > int(often.get_column("n").sum()):
+    if often.height > MOST_BARS and 2 * often.height > int(often.get_column("n").sum()):
         return ()  # hardly any value repeats: bars of one row each would show people, not a shape
     first = often.sort(["n", "text"], descending=[True, False]).head(MOST_BARS)
     bars = [Bar(text, int(n)) for text, n in first.iter_rows()]
