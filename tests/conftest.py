@@ -57,6 +57,8 @@ STARTED = {"postgres_url", "browser", "finished"}
 
 # No test reads or makes the key and the notes of whoever runs it; processes that tests start inherit this.
 os.environ["VELADO_STATE"] = tempfile.mkdtemp(prefix="velado-state-")
+# Reports bear the day: it must not turn within a test that compares folders.
+os.environ["SOURCE_DATE_EPOCH"] = "1767312000"  # 2026-01-02
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses

@@ -48,7 +48,7 @@ def test_a_release_has_no_identifier_and_passes_its_own_verification(
     parts = {part.name: {path.name for path in part.iterdir()} for part in release.iterdir()}
     assert parts == {
         "release": {"table.csv", "manifest.json", "about.html"},
-        "private": {"report.html", "recipe.toml", "rows.csv", "owner.key"},
+        "private": {"report.html", "recipe.toml", "rows.csv", "owner.key", "measured.json"},
     }
     published = rows_of(release / "release/table.csv")
     assert len(published) == 2000 and not {"cpf", "nome", "prontuario", "cep"} & set(published[0])
@@ -304,7 +304,7 @@ def test_the_json_of_a_release_is_its_manifest_and_where_it_stands(
     assert found["folder"] == str(out)
     assert found["files"] == {
         "release": ["about.html", "manifest.json", "table.csv"],
-        "private": ["owner.key", "recipe.toml", "report.json", "report.md", "rows.csv"],
+        "private": ["measured.json", "owner.key", "recipe.toml", "report.json", "report.md", "rows.csv"],
     }
     assert found["how"]["method"]["cut"] == "relaxed"
     assert [verdict["guarantee"] for verdict in found["promise"]["verdicts"]] == [

@@ -178,7 +178,7 @@ def test_what_stays_is_readable_by_its_owner_alone_and_nothing_of_it_leaves(tmp_
     done = publish(people(), SCHEMA, Mondrian(), out=tmp_path / "out", key=KEY, k=5)
     assert stat.S_IMODE(done.private.stat().st_mode) == 0o700
     private = sorted(path.name for path in done.private.iterdir())
-    assert private == ["owner.key", "recipe.toml", "report.html", "rows.csv"]
+    assert private == ["measured.json", "owner.key", "recipe.toml", "report.html", "rows.csv"]
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in done.private.iterdir())
     assert sorted(path.name for path in done.public.iterdir()) == ["about.html", "manifest.json", "table.csv"]
     page = (done.public / "about.html").read_text("utf-8")

@@ -9,7 +9,8 @@ from velado.measures import measure_registry
 from velado.measures.declared import Measure
 from velado.measures.measure_registry import all_measures
 from velado.measures.measured import measure_files
-from velado.report._measured_sections import loss_section, risk_section
+from velado.report._cost_sections import loss_section
+from velado.report._measured_sections import risk_section
 from velado.report.score_lines import score_lines
 from velado.study.evaluate._amounts import called, figure
 from velado.study.evaluate._work import CellResult, columns
@@ -50,7 +51,7 @@ def test_a_registered_measure_stands_in_the_report_of_a_release() -> None:
     # Made anew: the one that examples share was measured without the two.
     facts = small_release.__wrapped__().facts
     rows = facts.scores.published_rows
-    lost, risked = loss_section(facts).blocks[-1], risk_section(facts).blocks[-1]
+    lost, risked = (part.blocks[-1].blocks[-1] for part in (loss_section(facts), risk_section(facts)))
     names = ["variance inside groups (SSE)", "error of one- and two-way tables", "pairs of rows"]
     assert [row[0] for row in lost.rows] == names and lost.rows[-1][1] == f"{rows / 2:.2f}"
     assert [row[0] for row in risked.rows] == ["lucky guesses"]

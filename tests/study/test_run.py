@@ -20,7 +20,7 @@ from velado.release.guarantees import LDiversity
 from velado.release.methods import DAS, GFKMC, Mondrian
 from velado.study.run import apply_recipe, publish, read_recipe
 
-ALWAYS = ("about.html", "manifest.json", "owner.key", "recipe.toml", "rows.csv")
+ALWAYS = ("about.html", "manifest.json", "measured.json", "owner.key", "recipe.toml", "rows.csv")
 
 
 def contents(folder: Path) -> dict[str, bytes]:

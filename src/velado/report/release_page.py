@@ -59,14 +59,7 @@ def release_page(facts: ReleaseFacts) -> Page:
     left_out = f"{count(release.suppressed)} ({share(release.suppressed / facts.source.rows)})"
     return Page(
         title=say("Release report"),
-        subtitle=join(
-            (
-                _read(facts),
-                say("Method: {method}.", method=release.method.title),
-                facts.made_on
-                and say("Made {day} with velado {version}.", day=day(facts.made_on), version=facts.version),
-            )
-        ),
+        subtitle=_subtitle(facts),
         verdict=_verdict(facts, facts.ncp.overall),
         notice=Notice(
             title=say("For the steward of the data only."),
@@ -74,8 +67,12 @@ def release_page(facts: ReleaseFacts) -> Page:
         ),
         key_figures=(
             Figure(_smallest_name(facts), count(facts.crowd)),
-            *(() if behind is None else (Figure(say("The same through side doors (rows)"), count(behind)),)),
             Figure(say("Highest chance to pick a person out"), " → ".join(highest)),
+            *(
+                ()
+                if behind is None
+                else (Figure(say("Both through side doors"), f"{count(behind)}, {share(1 / behind)}"),)
+            ),
             Figure(say("Loss of detail"), share(facts.ncp.overall)),
             Figure(say("Rows left out"), left_out),
         ),
@@ -95,6 +92,14 @@ def release_page(facts: ReleaseFacts) -> Page:
         ),
         footer=footer(facts.output),
     )
+
+
+def _subtitle(facts: ReleaseFacts) -> str:
+    told = [_read(facts), say("Method: {method}.", method=facts.release.method.title)]
+    if facts.made_on is not None:
+        made = say("Made {day} with velado {version}.", day=day(facts.made_on), version=facts.version)
+        told.append(made)
+    return join(told)
 
 
 def _read(facts: ReleaseFacts) -> str:
@@ -242,7 +247,7 @@ def _verdict(facts: ReleaseFacts, loss: float, public: bool = False) -> VerdictC
     if not public and behind is not None:
         details.append(
             say(
-                "Who also reads {columns} finds as few as {behind:,} rows: decide on that first.",
+                "Who also reads {columns} finds as few as {behind:,} rows: decide that first.",
                 columns=listed(columns),
                 behind=behind,
             )
