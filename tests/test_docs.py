@@ -75,12 +75,9 @@ RUN_AS_WRITTEN = [
             "transform-columns",
             "samples-and-households",
             "a-parquet-lake",
-<<<<<<< HEAD
             "make-taxonomies",
             "choose-a-preset",
-=======
             "evidence-for-an-auditor",
->>>>>>> 672e6c133fbdf406bcaae969fbc5fb6332dab944
         )
     ),
     ROOT / "docs" / "explanation" / "progressive.md",
