@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from starlette.types import Scope
 
-from velado.text import Language, choose, say, say_n, told, written
+from velado.text import Language, Sentence, choose, say, say_n, told, written
 
 MEDIA = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 """What the files are that pages load, by how their names end."""
@@ -62,9 +62,9 @@ def templates(package: str) -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=lambda value: told(value) if isinstance(value, Sentence) else value,
     )
-    environment.globals["say"] = lambda template, **parts: told(say(template, **parts))
-    environment.globals["say_n"] = lambda one, many, n, **parts: told(say_n(one, many, n, **parts))
+    environment.globals |= {"say": say, "say_n": say_n}
     environment.filters["told"] = told
     environment.filters["written"] = written
     return environment
