@@ -24,7 +24,7 @@ PAIRS = [("en", 1280), ("pt", 390), ("pt", 1280), ("en", 390)][: int(os.environ.
 
 @pytest.fixture
 def browser(tmp_path: Path) -> Iterator[Browser]:
-    opened = Browser(tmp_path, seconds=180)
+    opened = Browser(tmp_path, seconds=90)
     yield opened
     opened.close()
 
@@ -34,14 +34,15 @@ def test_from_a_file_to_a_signed_release_by_keyboard(
     tmp_path: Path, browser: Browser, tongue: str, width: int
 ) -> None:
     project = tmp_path / "project"
-    copy_sample(project, None if (tongue, width) == PAIRS[0] else 400)
+    copy_sample(project, None if (tongue, width) == PAIRS[0] else 200)
     hands = Hands(browser, width)
     found: dict[str, list[str]] = {}
+    checked = (tongue, width) == PAIRS[0] or len(PAIRS) == 4  # axe-core takes seconds for each screen
 
     def check(screen: str) -> None:
         assert browser.run("document.documentElement.lang") == tongue
         assert hands.overflow() <= 0, screen
-        found[screen] = serious(browser)
+        found[screen] = serious(browser) if checked else []
 
     with running(project) as desk:
         browser.go(f"{desk.address}&lang={tongue}")
@@ -117,6 +118,9 @@ def test_trees_and_bands_are_edited_by_keyboard_and_pointer(tmp_path: Path, brow
         browser.go(desk.address)
         hands = walked(browser, desk.origin)
         browser.go(f"{desk.origin}/hierarchies/3")
+        browser.run("window.before = true; document.getElementById('builder').value = 'flat'")
+        browser.run("document.querySelector('form[action$=builder] button').click()")
+        hands.at("/hierarchies/3")
         browser.until("document.getElementById('tree-editor').dataset.ready")
         shown = int(browser.run("document.querySelectorAll('[role=treeitem]').length"))
         assert 0 < shown <= 400  # of 5,000 values

@@ -27,7 +27,8 @@ from velado.text import LANGUAGES, language, say, speaking, told
 
 PACKAGE = "velado.apps.desk"
 LOG = logging.getLogger("velado.web")
-HEADERS = headers(form_action="'self'")
+HEADERS = headers(form_action="'self'", referrer="same-origin")
+"""Without a referrer a browser would not say which page a form comes from; other hosts are told nothing all the same."""
 MOST_FORM_BYTES = 4 << 20
 MOST_FIELDS = 20_000
 _MOST_HEADER_BYTES = 16_384

@@ -10,13 +10,13 @@ from urllib.parse import parse_qs
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from starlette.types import Scope
 
-from velado.text import Language, choose, say, say_n, told, written
+from velado.text import Language, Sentence, choose, say, say_n, told, written
 
 MEDIA = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 """What the files are that pages load, by how their names end."""
 
 
-def headers(form_action: str) -> tuple[tuple[bytes, bytes], ...]:
+def headers(form_action: str, referrer: str = "no-referrer") -> tuple[tuple[bytes, bytes], ...]:
     """What every reply carries: nothing from elsewhere is loaded, framed, sniffed or kept; forms go to *form_action*.
 
     >>> dict(headers("'none'"))[b"x-frame-options"]
@@ -30,7 +30,7 @@ def headers(form_action: str) -> tuple[tuple[bytes, bytes], ...]:
         (b"content-security-policy", policy.encode()),
         (b"x-content-type-options", b"nosniff"),
         (b"x-frame-options", b"DENY"),
-        (b"referrer-policy", b"no-referrer"),
+        (b"referrer-policy", referrer.encode()),
         (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
         (b"cross-origin-opener-policy", b"same-origin"),
         (b"cross-origin-resource-policy", b"same-origin"),
@@ -62,9 +62,9 @@ def templates(package: str) -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=lambda value: told(value) if isinstance(value, Sentence) else value,
     )
-    environment.globals["say"] = lambda template, **parts: told(say(template, **parts))
-    environment.globals["say_n"] = lambda one, many, n, **parts: told(say_n(one, many, n, **parts))
+    environment.globals |= {"say": say, "say_n": say_n}
     environment.filters["told"] = told
     environment.filters["written"] = written
     return environment

@@ -42,11 +42,11 @@ def show(request: Request) -> Response:
     if job is None:
         return go("/promise")
     if job.state != "done":
-        published = (
+        open_ones = (
             [] if walk.recipe is None else [c for c in walk.recipe.schema.columns.values() if c.published]
         )
         return page(
-            request, "look", walk, job=job_told(job), result=None, published=published, decisions=DECISIONS
+            request, "look", walk, job=job_told(job), result=None, published=open_ones, decisions=DECISIONS
         )
     result = job.result()
     asked = request.query_params
@@ -75,7 +75,7 @@ def show(request: Request) -> Response:
         current=walk.is_current(job),
         undecided=walk.undecided(job),
         rows=[_row(row, names, published, result) for row in shown.iter_rows(named=True)],
-        names=names,
+        names=published,
         published=published,
         first=first,
         at_once=_PAGE,
