@@ -40,6 +40,7 @@ def test_only_the_owner_can_read_anything(folder: Path) -> None:
     assert sorted(p.name for p in folder.iterdir()) == [
         CERTIFICATE,
         "clinic.party.toml",
+        "jobs.register",
         SECRETS,
         "tls.key.pem",
     ]

@@ -144,7 +144,9 @@ def _told_to_all(job: Job) -> Sentence:
     if job.protocol.pooled is None:
         return coefficients
     if job.noise is not None:
-        return say("the coefficients, their errors and the pooled number of rows with noise")
+        return say(
+            "the coefficients, their errors and the pooled number of rows with noise, rows far out counted in part"
+        )
     if job.moments or (job.iterated and job.ridge == 0):
         return say("the coefficients, the standard errors and the pooled number of rows")
     return say("the coefficients and the pooled number of rows")

@@ -1,7 +1,8 @@
 """Linear regression with noise that the clients add themselves, inside the sum: nobody ever sees an exact figure.
 
-Rows are scaled by the public bounds to x in [-1, 1]^d and y in [-1, 1] (a value beyond its bounds counts as the bound), x is
-shortened to length C = CLIP sqrt(d) where it is longer, and z = (1, x, y) is cut off towards 0 to whole multiples of 2^-FINE. One row
+Rows are scaled by the public bounds to x in [-1, 1]^d and y in [-1, 1] (a value beyond its bounds counts as the bound). Where x is longer
+than C = CLIP sqrt(d), the whole row z = (1, x, y) is shortened until x is not: a weight that follows from x alone, so that the
+coefficients stay those of the linear law, while shortening x alone would bias them. z is cut off towards 0 to multiples of 2^-FINE. One row
 moves Z'Z by z z', whose Frobenius length is |z|^2 <= 1 + C^2 + 1 =: Delta. Every one of r clients adds to its part of Z'Z
 discrete Gaussian noise of variance s^2 / (r - t) on the diagonal and half of it off it; t clients may be missing, or work together
 with whoever sees the sum and take their own noise away again. Off the diagonal half is enough, because each such entry stands
@@ -12,7 +13,7 @@ Accounting (Kairouz, Liu and Steinke 2021, theorem 1, for n = r - t summands of 
     rho = 1/2 (Delta / sqrt(n v) + tau sqrt(d))^2,    tau = 10 sum_{k=1}^{n-1} exp(-2 pi^2 v k / (k + 1)),
 
 with v the smallest variance in tau; by Minkowski's inequality the same holds for different variances with Delta measured in them. v is
-so large here that tau is 0 to all digits. The intercept's entry is the number of rows with noise; nothing else is told of it.
+so large here that tau is 0 to all digits. The intercept's entry is the number of rows with noise, shortened ones counted in part; nothing else is told of it.
 
 Not from OpenDP's samplers, which cannot be seeded: a client that comes back after a crash must say the same again, or two draws of
 noise over the same rows would be out. The sampler is the exact one of Canonne, Kamath and Steinke (2020, algorithms 1 to 3),
@@ -124,7 +125,7 @@ def clipped_rows(columns: Columns, job: Job) -> NDArray[np.int64]:
 
     >>> from velado.learning.regression.simulate import small_job
     >>> clipped_rows({"x": [8, -99, 0], "y": [0, 4, 8]}, small_job(rho=Fraction(1), minimum_rows=1)).tolist()
-    [[16384, 10649, 0], [16384, -10649, 8192], [16384, 0, 16384]]
+    [[10649, 10649, 0], [10649, -10649, 5324], [16384, 0, 16384]]
     """
     found = design_columns(columns, job)
     scaled = [_scaled(found[column.name], column) for column in (*job.features, job.target)]
@@ -136,13 +137,15 @@ def clipped_rows(columns: Columns, job: Job) -> NDArray[np.int64]:
     x = np.column_stack(scaled[:-1])
     length = np.linalg.norm(x, axis=1)
     most = float(CLIP) * math.sqrt(x.shape[1])
-    x *= np.minimum(1.0, most / np.maximum(length, 1e-300))[:, None]
+    # The whole row is shortened, target and constant too: a weight that follows from x alone, which biases nothing.
+    shorter = np.minimum(1.0, most / np.maximum(length, 1e-300))
+    x *= shorter[:, None]
     whole = np.trunc(x * _ONE).astype(np.int64)
     limit = _most_square(job)
     while (long := (whole * whole).sum(axis=1) > limit).any():  # a last bit of the floats
         whole[long] -= np.sign(whole[long])
-    target = np.trunc(scaled[-1] * _ONE).astype(np.int64)
-    return np.column_stack([np.full(len(whole), _ONE), whole, target])
+    target = np.trunc(scaled[-1] * shorter * _ONE).astype(np.int64)
+    return np.column_stack([np.trunc(shorter * _ONE).astype(np.int64), whole, target])
 
 
 def _scaled(values: object, column: Bounded) -> Floats:
