@@ -25,7 +25,7 @@ from velado.release.methods import Progressive
 from velado.release.methods._row_covers import RowCovers
 from velado.release.methods.mdav import MDAV, mdav_labels, standardized
 from velado.release.methods.progressive._objective_kernel import fill_groups, total_of
-from velado.release.methods.progressive._starts import starts_for
+from velado.release.methods.progressive._starts import StartLimits, starts_for
 from velado.release.methods.progressive.objective_search import ObjectiveSetting, ingredients
 from velado.release.methods.progressive.objectives._shown_groups import ShownGroups
 from velado.release.methods.progressive.objectives.faithful_margins import table_errors
@@ -129,7 +129,8 @@ def test_no_start_is_better_in_its_own_objective(name, shape):
         assert made.partition.sizes.min() >= k and made.partition.kept.all()
         mixture, covers = ObjectiveMixture.of(name), RowCovers.of(data)
         seed = int(seeded(0, "test").integers(1 << 31))
-        starts = [s.labels for s in starts_for(data, covers, goal, 20_000_000, data.rows, seed, silent)]
+        limits = StartLimits(work=20_000_000, few=data.rows)
+        starts = [s.labels for s in starts_for(data, covers, goal, limits, seed, silent)]
         if "sse" in mixture.weights:
             starts.append(mdav_labels(standardized(data), k))
         reached = mixture.value(data, made.partition.labels)
