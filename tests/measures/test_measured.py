@@ -121,6 +121,11 @@ def test_without_knowing_the_missing_rows_only_counts_are_measured(patients) -> 
     assert scores.discernibility == whole.discernibility
     assert scores.false_cells is None and scores.linkage is None and scores.after.people is None
     row_by_row = {"false cells", "record linkage", "risk by person", "variance inside groups (SSE)"}
+    row_by_row |= {
+        "cells changed (minimal distortion)",
+        "change of correlations",
+        "weighted information loss",
+    }
     assert set(scores.not_measured) == row_by_row
     for reason in scores.not_measured.values():
         assert "which rows were suppressed is not known" in reason

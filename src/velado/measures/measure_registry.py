@@ -7,13 +7,25 @@ from velado.measures.risk.attribute_disclosure import ATTRIBUTE_GAIN
 from velado.measures.risk.record_linkage import RECORD_LINKAGE
 from velado.measures.risk.reidentification import HIGHEST_RISK, REIDENTIFICATION
 from velado.measures.utility.average_group_size import AVERAGE_GROUP_SIZE
+from velado.measures.utility.correlation_change import CORRELATION_CHANGE
 from velado.measures.utility.discernibility import DISCERNIBILITY
 from velado.measures.utility.false_cells import FALSE_CELLS, SUPPRESSED
 from velado.measures.utility.marginals import MARGINALS
+from velado.measures.utility.minimal_distortion import MINIMAL_DISTORTION
 from velado.measures.utility.ncp import NCP
+from velado.measures.utility.weighted_loss import WEIGHTED_LOSS
 from velado.measures.utility.within_variance import SSE
 
-UTILITY: tuple[Measure, ...] = (NCP, SSE, MARGINALS, DISCERNIBILITY, AVERAGE_GROUP_SIZE)
+UTILITY: tuple[Measure, ...] = (
+    NCP,
+    SSE,
+    MARGINALS,
+    MINIMAL_DISTORTION,
+    CORRELATION_CHANGE,
+    WEIGHTED_LOSS,
+    DISCERNIBILITY,
+    AVERAGE_GROUP_SIZE,
+)
 """What a release lost; a study may choose any of them as its loss."""
 
 RISK: tuple[Measure, ...] = (RECORD_LINKAGE, REIDENTIFICATION, HIGHEST_RISK)
@@ -38,8 +50,8 @@ def all_measures() -> tuple[Measure, ...]:
 def losses() -> tuple[str, ...]:
     """The names a study may choose its loss from.
 
-    >>> losses()
-    ('ncp', 'sse', 'marginals', 'discernibility', 'average_group_size')
+    >>> losses()[:4]
+    ('ncp', 'sse', 'marginals', 'minimal_distortion')
     """
     return tuple(one.name for one in UTILITY)
 
@@ -57,6 +69,6 @@ def further(part: tuple[Measure, ...]) -> tuple[Measure, ...]:
     """Those of *part* that nothing else tells: they have a line and a key of their own.
 
     >>> [one.name for one in further(UTILITY)]
-    ['sse', 'marginals']
+    ['sse', 'marginals', 'minimal_distortion', 'correlation_change', 'weighted_loss']
     """
     return tuple(one for one in part if not one.detailed)

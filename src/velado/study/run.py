@@ -367,8 +367,8 @@ def _table_file(release: Release, recipe: Recipe, table: Table) -> tuple[str, by
 
 _WELL_BOUNDED = 200_000
 """Of larger tables boxes and pairs are looked at in part, and the release says that its bound is weak."""
-WORK = 35_000_000
-"""Tuples looked at: about half a second of one core. More makes the bound tighter, not truer."""
+WORK = 60_000_000
+"""Tuples looked at: about a second of one core. More makes the bound tighter, not truer."""
 LARGEST_RERUN = 1_000_000
 """Rows x quasi-identifiers up to which the reruns are made: a rule, not a clock, so that reports repeat."""
 SUPPRESSIONS = (0.01, 0.05)
