@@ -152,7 +152,7 @@ def test_a_wrong_spend_has_one_sentence_through_every_door(
     told = [
         (web["what"], web["why"], web["fix"]),
         said(lambda: Budget.epsilon(value)),  # type: ignore[arg-type]
-        said(PriceFlags(epsilon=str(value)).asked),
+        said(lambda: PriceFlags(epsilon=str(value)).allowed(None)),
         said(lambda: settings_from({"datasets": {"people": service}}, tmp_path)),
     ]
     names = (
