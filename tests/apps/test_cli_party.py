@@ -142,7 +142,10 @@ def test_standard_errors_are_printed_where_the_job_asked_for_them(job: Path, cap
     cost = {"seconds": 1.0, "messages_sent": 1, "bytes_sent": 1}
     for errors, expected in (((0.125, 0.0625), True), (None, False)):
         capsys.readouterr()
-        ending = Ending(outcome=Outcome(fit=fit_of(agreed, Solved(coefficients=(1.5, 2.5), errors=errors, rows=40))), cost=cost)
+        ending = Ending(
+            outcome=Outcome(fit=fit_of(agreed, Solved(coefficients=(1.5, 2.5), errors=errors, rows=40))),
+            cost=cost,
+        )
         present(party._ended(agreed, ending, Path("out"), ["fit.json"]))
         shown = capsys.readouterr().out
         assert ("standard error" in shown and "0.0625" in shown) == expected and "2.5" in shown
