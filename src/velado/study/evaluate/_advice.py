@@ -224,14 +224,14 @@ def _why(study: Analysis, chosen: StudyRow, made: Choice) -> Iterator[str]:
         least = min(risk_of(row) for row in kept_at_first(study, considered(study)))
         if risk_of(chosen) > least * (1 + EVEN):
             yield say(
-                "Of the settings that keep the limit with their whole interval it leaves about the least risk: the least is "
+                "Of the settings that keep the limit with their whole interval where it was chosen it leaves about the least risk: the least is "
                 "{least}, and where risks differ by at most {tie} the smaller loss decides.",
                 least=percent(least, 2),
                 tie=percent(SAME, 0),
             )
         else:
             yield say(
-                "Of the settings that keep the limit with their whole interval it leaves the least risk."
+                "Of the settings that keep the limit with their whole interval where it was chosen it leaves the least risk."
             )
     elif made.decision == "open" and chosen["drop"].high is None:
         yield say_n(
