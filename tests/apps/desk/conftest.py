@@ -11,7 +11,7 @@ MISSING = [name for name in ("fastapi", "uvicorn", "cryptography") if find_spec(
 @pytest.fixture(scope="module", autouse=True)
 def needs_the_extras() -> None:
     if MISSING:
-        pytest.skip(f"velado[web,encrypted] is not installed: {', '.join(MISSING)}")
+        pytest.skip(f"velado[web,evidence] is not installed: {', '.join(MISSING)}")
 
 
 @pytest.fixture(autouse=True)

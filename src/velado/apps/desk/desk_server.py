@@ -40,7 +40,7 @@ def run(folder: Path, seat: Seat, key: Path | None, browser: bool, ready: Callab
         raise MissingExtra(
             "The desk needs FastAPI and Uvicorn, of which one is not installed.",
             "They are optional, so that velado itself stays small.",
-            "Install them with: pip install 'velado[web]'.",
+            "Install them with: pip install 'velado[web,evidence]'.",
         ) from None
     from velado.apps.desk.desk_app import DeskSettings, create_app
     from velado.apps.desk.door import Session
