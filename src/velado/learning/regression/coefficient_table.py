@@ -168,7 +168,7 @@ def cautions(fit: Fit) -> Iterator[Sentence]:
 def told_all() -> Sentence:
     """When no single column stands out.
 
-    >>> told(told_all())
+    >>> str(told_all())
     'the columns'
     """
     return say("the columns")
