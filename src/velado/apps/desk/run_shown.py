@@ -58,7 +58,7 @@ def shown(done: Published, folder: Path) -> dict[str, Any]:
             for run in facts.what_ifs.runs
             if not run.failed and run.loss is not None
         ],
-        "columns": _inventory(release),
+        "columns": inventory(release),
         "why": {str(one.row + 1): _both(one.sentence) for one in why_suppressed(release)},
     }
 
@@ -80,7 +80,8 @@ def _door(door: SideDoor) -> dict[str, Any]:
     }
 
 
-def _inventory(release: Release) -> list[dict[str, Any]]:
+def inventory(release: Release) -> list[dict[str, Any]]:
+    """What became of every column, in the words of the evidence pack."""
     published = set(release.aligned.columns)
     losses, schema = release.losses, release.original.schema
     altered = {name for one in release.operations for name in columns_of(one, schema)}
