@@ -339,7 +339,7 @@ DOORS = {
     # Types, and the registry of names; what decides (guarantees, gate, prepare, recoders, checks) is not among them.
     "velado.release.goal": {"Progress", "DEFAULT_K"},
     "velado.release.methods": {"METHODS"},
-    "velado.release.operations._operation": {"Operation"},
+    "velado.release.operations._operation": {"Operation", "columns_of"},
     "velado.release.release": {"Release"},
     "velado.release.side_doors": {"SideDoor"},
     "velado.release.why_suppressed": {"why_suppressed"},

@@ -44,6 +44,11 @@ def test_from_a_file_to_a_signed_release_by_keyboard(
         assert hands.overflow() <= 0, screen
         found[screen] = serious(browser) if checked else []
 
+    def right_edge(place: str) -> float:
+        return float(
+            browser.run(f"document.querySelector({json.dumps(place)}).getBoundingClientRect().right")
+        )
+
     with running(project) as desk:
         browser.go(f"{desk.address}&lang={tongue}")
         hands.at("/open")
@@ -53,6 +58,7 @@ def test_from_a_file_to_a_signed_release_by_keyboard(
         check("opened")
         hands.push("#right", "/people")
         check("people")
+        assert right_edge("table button[name='column']") <= width
         hands.push("button[name='column']", "/roles")
         check("roles")
         hands.push("#settle", "/promise")
@@ -61,6 +67,7 @@ def test_from_a_file_to_a_signed_release_by_keyboard(
         hands.push("#run", "/look")
         hands.rest()
         check("look")
+        assert right_edge("table.both thead tr + tr th + th") <= width  # the first column, before and after
         doors = browser.run(
             "[...document.querySelectorAll('fieldset.door input[value=hold]')].map((one) => one.name)"
         )

@@ -59,7 +59,7 @@ class Settled:
 
 @dataclass(frozen=True, kw_only=True)
 class DoorAnswer:
-    """What became of a side door: the *decision*, its *reason* where one is needed, and who took it.
+    """What became of a side door: the *decision* about its *column*, its *step* or *reason* where it needs one, and who took it.
 
     >>> DoorAnswer(decision="accept", reason="rooms, not people", by="ana", at="2026").decision
     'accept'
@@ -69,6 +69,8 @@ class DoorAnswer:
     reason: str = ""
     by: str = ""
     at: str = ""
+    column: str = ""
+    step: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

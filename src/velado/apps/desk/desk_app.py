@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fastapi import APIRouter, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse, Response
 from starlette.exceptions import HTTPException
 
@@ -43,6 +44,11 @@ def create_app(settings: DeskSettings, session: Session) -> FastAPI:
     @app.exception_handler(VeladoError)
     async def refused(request: Request, error: VeladoError) -> Response:
         return problem(error, 409 if isinstance(error, InputError) else 400, wants_json(request.headers))
+
+    @app.exception_handler(RequestValidationError)
+    async def no_number(request: Request, error: RequestValidationError) -> Response:
+        del error  # it repeats what was sent
+        return await not_served(request, HTTPException(404))
 
     @app.exception_handler(HTTPException)
     async def not_served(request: Request, error: HTTPException) -> Response:

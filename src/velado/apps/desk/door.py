@@ -31,6 +31,8 @@ HEADERS = headers(form_action="'self'", referrer="same-origin")
 """Without a referrer a browser would not say which page a form comes from; other hosts are told nothing all the same."""
 MOST_FORM_BYTES = 4 << 20
 MOST_FIELDS = 20_000
+UNSAID = "unsaid"
+"""The state of a form that does not say what it showed: no project has it, so that nothing is changed by such a form."""
 _MOST_HEADER_BYTES = 16_384
 
 
@@ -176,6 +178,8 @@ async def form(request: Request) -> Form:
         )
     except ValueError:
         raise _not_ours() from None
+    if not fields.get("state", [""])[-1]:
+        fields["state"] = [UNSAID]
     found = Form(fields)
     check_token(request, found.one("csrf"))
     return found

@@ -83,6 +83,11 @@ class Project:
         return self.desk / "runs"
 
     @property
+    def waiting_file(self) -> Path:
+        """The signature that waits for a second person, while one does."""
+        return self.desk / "waiting.json"
+
+    @property
     def releases(self) -> Path:
         """What was signed."""
         return self.folder / "releases"
@@ -112,9 +117,9 @@ class Project:
         return read_recipe(self.recipe_file) if self.recipe_file.exists() else None
 
     def state(self) -> str:
-        """The digest of recipe and answers: every form carries it, so that nobody signs what changed meanwhile."""
+        """The digest of recipe, answers and the signature that waits: every form carries it, so that nobody signs what changed meanwhile."""
         parts = []
-        for file in (self.recipe_file, self.desk / "answers.json"):
+        for file in (self.recipe_file, self.desk / "answers.json", self.waiting_file):
             try:
                 parts.append(hashlib.sha256(file.read_bytes()).hexdigest())
             except FileNotFoundError:
@@ -158,7 +163,10 @@ class Project:
     def change(
         self, edit: Callable[[Answers, Recipe | None], tuple[Answers, Recipe | None]], shown: str = ""
     ) -> None:
-        """Recipe and answers as *edit* makes them of those that stand; refused if they are not those that were *shown*."""
+        """Recipe and answers as *edit* makes them of those that stand; refused if they are not those that were *shown*.
+
+        "" says that no page asks; a page's form always says what it showed (`velado.apps.desk.door.form`).
+        """
         with self.lock:
             if shown and shown != self.state():
                 raise changed_meanwhile()

@@ -11,6 +11,7 @@ import polars as pl
 
 from velado.data.staging import file_digest
 from velado.measures.risk.reidentification import Reidentification
+from velado.release.operations._operation import columns_of
 from velado.release.release import Release
 from velado.release.side_doors import SideDoor
 from velado.release.why_suppressed import why_suppressed
@@ -57,7 +58,7 @@ def shown(done: Published, folder: Path) -> dict[str, Any]:
             for run in facts.what_ifs.runs
             if not run.failed and run.loss is not None
         ],
-        "columns": _inventory(release),
+        "columns": inventory(release),
         "why": {str(one.row + 1): _both(one.sentence) for one in why_suppressed(release)},
     }
 
@@ -79,15 +80,17 @@ def _door(door: SideDoor) -> dict[str, Any]:
     }
 
 
-def _inventory(release: Release) -> list[dict[str, Any]]:
+def inventory(release: Release) -> list[dict[str, Any]]:
+    """What became of every column, in the words of the evidence pack."""
     published = set(release.aligned.columns)
-    losses = release.losses
+    losses, schema = release.losses, release.original.schema
+    altered = {name for one in release.operations for name in columns_of(one, schema)}
     out = []
-    for name, column in release.original.schema.columns.items():
+    for name, column in schema.columns.items():
+        fate = "held back"
         if name in published:
-            fate = "generalized" if name in losses and losses[name] > 0 else "published"
-        else:
-            fate = "dropped" if column.role == "identifier" else "held back"
+            coarser = losses.get(name, 0) > 0
+            fate = "altered" if name in altered else "generalized" if coarser else "published"
         out.append({"name": name, "role": column.role, "fate": fate, "loss": losses.get(name)})
     return out
 

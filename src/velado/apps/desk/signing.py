@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import unicodedata
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -20,8 +21,9 @@ from velado.data.staging import file_digest, put_file
 from velado.errors import InputError, OutputError
 from velado.text import say
 
-WAITING = "waiting"
 LONGEST = 2_000
+_UNSEEN = ("Mn", "Me", "Cf", "Cc", "Cs", "Co", "Cn")
+"""Marks on letters, and characters that a reader does not see."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +43,7 @@ class Signature:
     second: bool = False
     approved_by: str = ""
     approved_at: str = ""
+    approved_account: str = ""
     release: str = ""
     remarks: str = ""
     doors: dict[str, Any] = field(default_factory=dict)
@@ -49,6 +52,11 @@ class Signature:
     def waits(self) -> bool:
         """Whether a second person has still to approve."""
         return self.second and not self.approved_by
+
+    @property
+    def one_account(self) -> bool:
+        """Whether both names were written from one account of the machine: then nothing but the names tells two people."""
+        return bool(self.approved_by) and self.account == self.approved_account
 
 
 def checked(given: dict[str, str]) -> dict[str, str]:
@@ -59,7 +67,7 @@ def checked(given: dict[str, str]) -> dict[str, str]:
         ("purpose", say("the purpose")),
         ("legal_basis", say("the legal basis")),
     ):
-        if not given[key].strip():
+        if not _letters(given[key]):
             raise InputError(
                 say("The signature lacks {what}.", what=what),
                 "A release leaves with somebody who answers for it.",
@@ -69,26 +77,40 @@ def checked(given: dict[str, str]) -> dict[str, str]:
 
 
 def same_name(one: str, other: str) -> bool:
-    """Whether two names are one person's, however they are written."""
-    return " ".join(one.casefold().split()) == " ".join(other.casefold().split())
+    """Whether two names are one person's, however they are written: case, accents, marks and what is not seen do not count.
+
+    >>> same_name("Ana Lima", "ANA\u200b  Li\u0301ma."), same_name("Ana Lima", "Bia Lima")
+    (True, False)
+    """
+    return _letters(one) == _letters(other)
+
+
+def _letters(name: str) -> str:
+    """The letters and digits of a name, its words apart."""
+    seen = [
+        one
+        for one in unicodedata.normalize("NFKD", name).casefold()
+        if unicodedata.category(one) not in _UNSEEN
+    ]
+    return " ".join("".join(one if one.isalnum() else " " for one in seen).split())
 
 
 def waiting(project: Project) -> Signature | None:
     """The signature that waits for a second person, if one does."""
     try:
-        return Signature(**json.loads((project.desk / f"{WAITING}.json").read_bytes()))
+        return Signature(**json.loads(project.waiting_file.read_bytes()))
     except FileNotFoundError:
         return None
 
 
 def keep_waiting(project: Project, signature: Signature) -> None:
     """The signature waits for a second person."""
-    put_file(project.desk / f"{WAITING}.json", _json(signature), private=True)
+    put_file(project.waiting_file, _json(signature), private=True)
 
 
 def withdraw(project: Project) -> None:
     """No signature waits any more."""
-    (project.desk / f"{WAITING}.json").unlink(missing_ok=True)
+    project.waiting_file.unlink(missing_ok=True)
 
 
 def hand_over(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from velado.apps.desk import jobs, profile
 from velado.apps.desk.answers import Answers
+from velado.apps.desk.deciding import decided
 from velado.apps.desk.jobs import Job
 from velado.apps.desk.profile import Profile
 from velado.apps.desk.project import Project, person_digest, roles_digest, source_digest
@@ -120,8 +121,9 @@ class Walk:
         )
 
     def undecided(self, job: Job) -> list[str]:
-        """The names of the side doors of a run that nobody has decided about."""
-        return [door["name"] for door in job.result()["doors"] if door["name"] not in self.answers.doors]
+        """The names of the side doors that a run found open and nobody accepted with a reason that the recipe carries."""
+        doors = job.result()["doors"]
+        return [door["name"] for door in doors if not decided(door, self.answers.doors, self.recipe)]
 
 
 @lru_cache(maxsize=4)

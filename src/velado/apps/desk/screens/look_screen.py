@@ -11,27 +11,22 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from velado.apps.desk.answers import Answers, DoorAnswer
+from velado.apps.desk.deciding import DECISIONS, TAKEN_BACK, answer_of, with_decision
 from velado.apps.desk.door import form
 from velado.apps.desk.jobs import Job
-from velado.apps.desk.project import now, operations_left, roles_digest, settled, user
+from velado.apps.desk.project import changed_meanwhile, roles_digest, settled
 from velado.apps.desk.run_shown import AFTER, BEFORE
 from velado.apps.desk.screens._screen import go, job_told, page, project_of
 from velado.apps.desk.screens.promise_screen import begin_run
 from velado.apps.desk.walk import Walk
-from velado.errors import InputError, ParameterError
+from velado.errors import InputError
 from velado.study.recipe import Recipe
-from velado.text import Sentence, language, say
+from velado.text import language
 
 screen = APIRouter()
 _PAGE = 25
 _LARGEST_GROUP = 60
-DECISIONS: tuple[tuple[str, Sentence], ...] = (
-    ("hold", say("hold the column back")),
-    ("round", say("round its numbers")),
-    ("generalize", say("make it coarser")),
-    ("quasi", say("treat it as something outsiders know")),
-    ("accept", say("publish it all the same, for this reason:")),
-)
+_LAST_ROW = 2**60
 
 
 @screen.get("/look")
@@ -42,16 +37,25 @@ def show(request: Request) -> Response:
     if job is None:
         return go("/promise")
     if job.state != "done":
-        open_ones = (
-            [] if walk.recipe is None else [c for c in walk.recipe.schema.columns.values() if c.published]
-        )
+        columns = [] if walk.recipe is None else list(walk.recipe.schema.columns.values())
+        altered = [] if walk.recipe is None else [one.column for one in walk.recipe.operations if one.column]
         return page(
-            request, "look", walk, job=job_told(job), result=None, published=open_ones, decisions=DECISIONS
+            request,
+            "look",
+            walk,
+            job=job_told(job),
+            result=None,
+            published=[one for one in columns if one.published],
+            decisions=DECISIONS,
+            altered=list(dict.fromkeys(altered)),
+            take_back=TAKEN_BACK,
         )
     result = job.result()
     asked = request.query_params
     try:
         first, group = max(0, int(asked.get("from", "0"))), int(asked.get("group", "-1"))
+        if max(first, abs(group)) > _LAST_ROW:
+            raise ValueError
     except ValueError:
         first, group = 0, -1
     frame = pl.scan_parquet(job.folder / "rows.parquet")
@@ -106,25 +110,12 @@ def _row(
 
 @screen.post("/look/again")
 async def again(request: Request) -> Response:
-    """The same recipe once more, or with the change that was found cheaper."""
+    """The same recipe once more."""
     given = await form(request)
     project = project_of(request)
+    if given.one("state") != project.state():
+        raise changed_meanwhile()
     Walk.of(project).refuse_run()
-    if given.one("k") or given.one("suppression"):
-
-        def edit(answers: Answers, recipe: Recipe | None) -> tuple[Answers, Recipe | None]:
-            assert recipe is not None
-            document = recipe.to_dict()
-            try:
-                document["k"] = int(given.one("k"))
-                document["suppression"] = float(given.one("suppression"))
-            except ValueError:
-                raise ParameterError(
-                    "This is no number.", "The promise needs one.", "Choose it on the screen of the promise."
-                ) from None
-            return answers, replace(Recipe.from_dict(document), schema=recipe.schema)
-
-        project.change(edit, given.one("state"))
     begin_run(request)
     return go("/look")
 
@@ -154,12 +145,16 @@ async def decide(request: Request) -> Response:
         assert recipe is not None and answers.source is not None
         decided = dict(answers.doors)
         for name, decision in chosen.items():
-            reason = given.one(f"reason-{name}").strip()
-            column = (
-                given.one(f"column-{name}") or doors[name]["columns"][0] if doors[name]["columns"] else ""
+            answer = answer_of(
+                recipe,
+                doors[name]["columns"],
+                given.one(f"column-{name}"),
+                decision,
+                reason=given.one(f"reason-{name}").strip(),
+                step=given.one(f"step-{name}"),
             )
-            recipe = _with_decision(recipe, column, decision, reason, given.one(f"step-{name}"))
-            decided[name] = DoorAnswer(decision=decision, reason=reason, by=user(), at=now())
+            recipe = with_decision(recipe, answer)
+            decided[name] = answer
         said = settled(roles_digest(recipe.schema, answers.source.digest))
         return replace(answers, doors=decided, roles=said), recipe
 
@@ -180,66 +175,16 @@ async def decide_column(request: Request) -> Response:
         column, reason = given.one("column"), given.one("reason").strip()
         if column not in recipe.schema.columns:
             raise InputError("There is no such column.", "Nothing was done.", "Choose one of the list.")
-        made = _with_decision(recipe, column, given.one("decision"), reason, given.one("step"))
+        answer = DoorAnswer(
+            decision=given.one("decision"), reason=reason, column=column, step=given.one("step")
+        )
+        made = with_decision(recipe, answer)
         said = settled(roles_digest(made.schema, answers.source.digest))
         return replace(answers, roles=said), made
 
     project.change(edit, given.one("state"))
     begin_run(request)
     return go("/look")
-
-
-def _with_decision(recipe: Recipe, column: str, decision: str, reason: str, step: str) -> Recipe:
-    """The recipe with what was decided about a door, in the words of recipes: the core judges it when it is run."""
-    document = recipe.to_dict()
-    if decision == "accept" and not reason:
-        raise InputError(
-            "A side door was accepted without a reason.",
-            "Somebody must be able to answer for it.",
-            "Write why it may be published, or decide otherwise.",
-        )
-    if not column or column not in recipe.schema.columns:
-        if decision == "accept":
-            return recipe  # the order of rows and pairs that were not looked at belong to no column
-        raise InputError(
-            "This side door belongs to no column.",
-            "There is nothing to hold back.",
-            "Accept it with a reason.",
-        )
-    told = recipe.schema.columns[column]
-    if decision == "hold":
-        return _with_column(recipe, replace(told, publish=False))
-    if decision == "accept":
-        return _with_column(recipe, replace(told, side_door="accept", reason=reason))
-    if decision == "quasi":
-        return _with_column(recipe, replace(told, role="quasi"))
-    entries = document.get("operations", [])
-    assert isinstance(entries, list)
-    operations = [one for one in entries if one.get("column") != column]
-    try:
-        width = float(step.replace(",", "."))
-    except ValueError:
-        raise ParameterError(
-            say("No step was given for '{column}'.", column=column),
-            "Numbers are rounded to its multiples.",
-            "Write a number above 0, such as 100.",
-        ) from None
-    if decision == "round":
-        operations.append({"name": "round", "column": column, "to": width})
-    elif decision == "generalize" and told.kind == "numeric":
-        operations.append({"name": "generalize", "column": column, "width": width})
-    elif decision == "generalize":
-        operations.append({"name": "generalize", "column": column, "level": int(width)})
-    else:
-        raise InputError("This is no decision.", "Nothing was done.", "Choose one of the list.")
-    document["operations"] = operations
-    return replace(Recipe.from_dict(document), schema=recipe.schema)
-
-
-def _with_column(recipe: Recipe, column: Any) -> Recipe:
-    columns = {**recipe.schema.columns, column.name: column}
-    schema = recipe.schema.with_columns(columns.values())
-    return replace(recipe, schema=schema, operations=operations_left(recipe, schema))
 
 
 def finished(walk: Walk) -> Job:
@@ -259,7 +204,7 @@ def finished(walk: Walk) -> Job:
     if walk.undecided(job):
         raise InputError(
             "Side doors of this release are undecided.",
-            "Each is a column that gives a protected one away; somebody must decide about it.",
-            "Decide about each on the screen 'Look'.",
+            "Each still gives a protected column away in this very run, whatever was done about it, and nobody accepted it with a reason.",
+            "On the screen 'Look', close each or accept it with a reason.",
         )
     return job

@@ -31,17 +31,29 @@ def show(request: Request) -> Response:
     walk = Walk.of(project_of(request))
     if walk.recipe is None or not walk.roles_settled:
         return go("/roles" if walk.person_settled else "/people" if walk.reading_settled else "/open")
+    recipe = _offered(walk.recipe, request)
     return page(
         request,
         "promise",
         walk,
-        recipe=walk.recipe,
+        recipe=recipe,
+        changed=recipe != walk.recipe,
         l=_asked_l(walk.recipe),
         sensitive=[column.name for column in walk.recipe.schema.sensitive],
         presets=previewing.presets(),
         said=walk.answers.said.get(language(), []),
         entry=walk.recipe.to_dict(),
     )
+
+
+def _offered(recipe: Recipe, request: Request) -> Recipe:
+    """The recipe with the figures that a link proposes, for the page to show; nothing is kept."""
+    asked = request.query_params
+    try:
+        k, suppression = int(asked["k"]), float(asked["suppression"])
+    except (KeyError, ValueError):
+        return recipe
+    return replace(recipe, k=k, suppression=suppression) if k >= 2 and 0 <= suppression <= 1 else recipe
 
 
 @screen.post("/promise/preview")

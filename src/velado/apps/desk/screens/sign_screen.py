@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from velado.apps.desk import evidencing, signing
+from velado.apps.desk.deciding import DECIDED, standing
 from velado.apps.desk.door import Form, form
 from velado.apps.desk.project import changed_meanwhile, now, user
 from velado.apps.desk.screens._screen import go, page, project_of, settings_of
@@ -22,7 +23,8 @@ FATES: dict[str, Sentence] = {
     "published": say("published as it is"),
     "generalized": say("published coarser"),
     "held back": say("held back"),
-    "dropped": say("left out"),
+    "altered": say("altered, then published"),
+    "dropped": say("held back"),
 }
 RECIPIENTS: dict[str, tuple[Sentence, Sentence]] = {
     "public-download": (say("anyone"), say("open data")),
@@ -68,7 +70,8 @@ def show(request: Request) -> Response:
         done="done" in request.query_params,
         today=now()[:10],
         account=user(),
-        doors=walk.answers.doors,
+        doors=standing(walk.answers.doors, walk.recipe),
+        decided=DECIDED,
     )
 
 
@@ -84,13 +87,18 @@ async def sign(request: Request) -> Response:
         if shown != (job.name, job.result()["sha256"], walk.state):
             raise changed_meanwhile()
         said = signing.checked(_said(given))
-        doors = {name: asdict(walk.answers.doors[name]) for name in walk.answers.doors}
+        if signing.waiting(project) is not None:
+            raise InputError(
+                "A signature waits for a second person.",
+                "Another signature would do away with what was asked for.",
+                "Let the second person approve it, or withdraw it first.",
+            )
+        doors = {name: asdict(one) for name, one in standing(walk.answers.doors, walk.recipe).items()}
         signature = signing.signed(job, walk.recipe_digest(), said, given.one("second") == "yes", doors)
         if signature.second:
             signing.keep_waiting(project, signature)
         else:
             signing.hand_over(project, job, signature, evidencing.writer(settings_of(request).key))
-            signing.withdraw(project)
     return go("/sign?done")
 
 
@@ -102,26 +110,27 @@ async def approve(request: Request) -> Response:
     with project.lock:
         walk = Walk.of(project)
         waits = signing.waiting(project)
+        shown = (given.one("run"), given.one("sha256"), given.one("state"))
+        if waits is None or shown != (waits.run, waits.sha256, walk.state):
+            raise changed_meanwhile()
+        if given.one("do") == "withdraw":
+            signing.withdraw(project)
+            return go("/sign")
         job = finished(walk)
-        if waits is None or (waits.run, waits.sha256, waits.recipe) != (
+        if (waits.run, waits.sha256, waits.recipe) != (
             job.name,
             job.result()["sha256"],
             walk.recipe_digest(),
         ):
             raise changed_meanwhile()
-        if given.one("run") != waits.run or given.one("sha256") != waits.sha256:
-            raise changed_meanwhile()
-        if given.one("do") == "withdraw":
-            signing.withdraw(project)
-            return go("/sign")
         name = given.one("name").strip()[: signing.LONGEST]
-        if not name or signing.same_name(name, waits.name):
+        if signing.same_name(name, "") or signing.same_name(name, waits.name):
             raise InputError(
                 "The approval is not by a second person.",
                 "Four eyes see what two do not.",
                 "Let somebody else look at the release and write their own name.",
             )
-        signature = replace(waits, approved_by=name, approved_at=now())
+        signature = replace(waits, approved_by=name, approved_at=now(), approved_account=user())
         signing.hand_over(project, job, signature, evidencing.writer(settings_of(request).key))
         signing.withdraw(project)
     return go("/sign?done")
