@@ -51,6 +51,10 @@ NEVER_PROMISED = (
     say(
         "What stands in columns that were published as they are, such as free text, dates and exact amounts."
     ),
+    say(
+        "Joining the rows of one person by columns that stay the same within a person: whoever joins them is left with those who "
+        "are in all of the person's groups, and a value certain in one group is certain."
+    ),
     say("Finding out that somebody is in the table at all."),
     say(
         "Meeting a law: whether a table counts as anonymous is a decision of people, for which this report is evidence."

@@ -67,7 +67,9 @@ def release_page(facts: ReleaseFacts) -> Page:
         ),
         key_figures=(
             Figure(_smallest_name(facts), count(facts.crowd)),
-            Figure(say("Highest chance to pick a person out"), " → ".join(highest)),
+            Figure(
+                say("Highest chance to pick a person out, by quasi-identifiers alone"), " → ".join(highest)
+            ),
             *(
                 ()
                 if behind is None

@@ -344,9 +344,7 @@ def test_figures_edited_in_the_folder_give_no_pack(decided, tmp_path) -> None:
             edited("private/measured.json", lambda d: d["singling_out"].update(risk)), "lgpd", key=OWNER
         )
     with pytest.raises(EvidenceRefused, match="side doors"):
-        gather_evidence(
-            edited("release/manifest.json", lambda d: d.update(side_doors=[])), "lgpd", key=OWNER
-        )
+        gather_evidence(edited("release/manifest.json", lambda d: d.update(side_doors=[])), "lgpd", key=OWNER)
     with pytest.raises(EvidenceRefused, match="columns of the table"):
         gather_evidence(
             edited("release/manifest.json", lambda d: d["output"]["columns"].remove("born")),
@@ -355,9 +353,7 @@ def test_figures_edited_in_the_folder_give_no_pack(decided, tmp_path) -> None:
         )
     with pytest.raises(EvidenceRefused, match="Counted anew"):
         gather_evidence(
-            edited(
-                "private/measured.json", lambda d: d["side_doors"][0].update(smallest_group=4)
-            ),
+            edited("private/measured.json", lambda d: d["side_doors"][0].update(smallest_group=4)),
             "lgpd",
             key=OWNER,
         )

@@ -218,7 +218,10 @@ def _decisions(manifest: Document) -> list[dict[str, str]]:
         if column.get("publish") is False and column["role"] != "identifier"
     ]
     altered = [
-        (name, one["name"]) for one in manifest["how"]["operations"] for name in _named(one) if name in columns
+        (name, one["name"])
+        for one in manifest["how"]["operations"]
+        for name in _named(one)
+        if name in columns
     ]
     return [
         {"column": name, "decision": decision, "reason": str(columns[name].get("reason", ""))}

@@ -109,7 +109,7 @@ def evidence_page(document: Document) -> Page:
             Figure(say("Rows published"), count(manifest["output"]["rows"])),
             Figure(say("Counted in"), phrase(unit)),
             Figure(say("Smallest group (rows)"), count(document["counted"]["smallest_group"])),
-            Figure(say("Highest chance to pick a person out"), share(risk)),
+            Figure(say("Highest chance to pick a person out, by quasi-identifiers alone"), share(risk)),
         ),
         sections=(
             _columns(document),
