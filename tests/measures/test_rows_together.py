@@ -93,5 +93,5 @@ def test_the_report_warns_and_limits_its_chances_to_one_row(tmp_path) -> None:
     about = "".join(path.read_text("utf-8") for path in (tmp_path / "out/release").glob("*.html"))
     assert "for one row at a time" in report and "by all published columns together" in report.lower()
     for page in (report, about):
-        assert "Joining the rows of one person" in page
+        assert "stay the same within a person" in page
     assert "weight&#39;: hardly" not in about

@@ -67,8 +67,8 @@ def risk_section(facts: ReleaseFacts) -> Section:
         say("Risk before and after"),
         text(
             say(
-                "The risk is the chance that who knows the quasi-identifiers points at the right one by these columns alone, for "
-                "one row at a time, counted in {unit}.",
+                "The risk is the chance to point at the right one by the quasi-identifiers alone, for one row at a time, counted "
+                "in {unit}.",
                 unit=unit,
             ),
             say(
@@ -79,12 +79,6 @@ def risk_section(facts: ReleaseFacts) -> Section:
                 after=scores.after.uniqueness.unique_rows,
             ),
             of_people or "",
-            say(
-                "By all published columns together, {alone:,} of {of:,} {unit} of the published table are like nobody else.",
-                alone=facts.together.alone,
-                of=facts.together.units,
-                unit=phrase(facts.together.unit),
-            ),
         ),
         explained,
         Table("", (say("attacker"), *series), [(name, *texts) for name, _, texts in shown]),
@@ -93,6 +87,12 @@ def risk_section(facts: ReleaseFacts) -> Section:
             tuple(
                 part if not isinstance(part, str) else text(part)
                 for part in (
+                    say(
+                        "By all published columns together, {alone:,} of {of:,} {unit} of the published table are like nobody else.",
+                        alone=facts.together.alone,
+                        of=facts.together.units,
+                        unit=phrase(facts.together.unit),
+                    ),
                     chart,
                     *alike,
                     thresholds,
