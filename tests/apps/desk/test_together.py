@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from velado.apps.desk.previewing import told_lines
 from velado.apps.desk.run_shown import shown
@@ -14,6 +15,11 @@ from velado.testing.examples import table
 
 from .desks import Desk
 from .test_decisions import finished_run
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
 
 
 def test_a_run_counts_people_by_all_published_columns(tmp_path: Path) -> None:
