@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from velado.data.normal import value_codes
+from velado.data.partition import IntArray
 from velado.data.taxonomy import ROOT_LABEL
 from velado.measures.measured import Exposure, Scores
 from velado.measures.risk.reidentification import Reidentification
@@ -291,7 +292,7 @@ class ReleaseFacts:
         return [*self.release.warnings, *self.scores.notes, *([steady_warning(steady)] if steady else ())]
 
     @cached_property
-    def _owners(self) -> npt.NDArray[np.integer] | None:
+    def _owners(self) -> IntArray | None:
         """Whose each published row is, as codes, where the schema says who a person is."""
         original = self.release.original
         person = original.schema.person

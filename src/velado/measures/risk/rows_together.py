@@ -15,6 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from velado.data.encode import VisibleTexts
+from velado.data.partition import IntArray
 from velado.measures.risk.reidentification import uniqueness
 from velado.text import listed, say
 
@@ -25,7 +26,6 @@ LEAST_WITHIN, MOST_BETWEEN = 0.9, 0.5
 MOST_SPREAD = 0.1
 """A number hardly changes if the variance of its ranks within people is at most such a part of the whole."""
 
-IntArray = npt.NDArray[np.integer]
 FloatArray = npt.NDArray[np.float64]
 
 
