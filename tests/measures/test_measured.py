@@ -17,9 +17,11 @@ from velado.release.goal import Goal, Progress
 from velado.release.guarantees import KMap
 from velado.release.methods.das import DAS
 from velado.release.methods.mondrian import Mondrian
+from velado.release.operations import RoundNumbers
 from velado.release.recoded import Recoded
 from velado.release.recoders import Centroid, Cover
 from velado.release.release import Release
+from velado.testing.examples import small_table
 
 
 class InBlocks:
@@ -170,6 +172,14 @@ def test_rows_in_another_order_are_noticed(patients) -> None:
     assert measure_files(patients, frame).notes == ()
     (note,) = measure_files(patients, frame.reverse().sort("ill")).notes
     assert "differs from the original row" in note
+
+
+def test_an_operation_is_not_read_as_another_order_of_rows() -> None:
+    table = small_table(age=("quasi", "numeric", "31 35 31 40"), fee=("other", "numeric", "101 202 303 404"))
+    release = anonymize(table, table.schema, "mondrian", k=2, operations=[RoundNumbers(column="fee", to=100)])
+    assert release.aligned["fee"].cast(str).to_list() != table.frame["fee"].cast(str).to_list()
+    assert measure(release).notes == ()
+    assert measure_files(table, release.aligned).notes != ()
 
 
 def test_the_thesis_example_keeps_its_promise_of_three(thesis_table, thesis_release) -> None:

@@ -194,10 +194,12 @@ def measure(
     unread = ""
     if release.operations:
         try:
-            return measure_files(
-                release.original,
+            read = read_published(release.original, release.aligned, release.kept)
+            # Which row is which is known here, and other columns differ because the operations altered them.
+            return measure_published(
+                replace(read, agreeing=None),
+                release.original.schema,
                 release.aligned,
-                kept=release.kept,
                 k=release.goal.k,
                 settings=settings,
                 population=population,

@@ -67,7 +67,8 @@ def risk_section(facts: ReleaseFacts) -> Section:
         say("Risk before and after"),
         text(
             say(
-                "The risk is the chance that who knows the quasi-identifiers points at the right one, counted in {unit}.",
+                "The risk is the chance to point at the right one by the quasi-identifiers alone, for one row at a time, counted "
+                "in {unit}.",
                 unit=unit,
             ),
             say(
@@ -86,6 +87,12 @@ def risk_section(facts: ReleaseFacts) -> Section:
             tuple(
                 part if not isinstance(part, str) else text(part)
                 for part in (
+                    say(
+                        "By all published columns together, {alone:,} of {of:,} {unit} of the published table are like nobody else.",
+                        alone=facts.together.alone,
+                        of=facts.together.units,
+                        unit=phrase(facts.together.unit),
+                    ),
                     chart,
                     *alike,
                     thresholds,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from functools import cached_property
 from typing import Literal
@@ -16,9 +16,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from velado.data.normal import value_codes
+from velado.data.partition import IntArray
 from velado.data.taxonomy import ROOT_LABEL
 from velado.measures.measured import Exposure, Scores
 from velado.measures.risk.reidentification import Reidentification
+from velado.measures.risk.rows_together import ToldTogether, steady_columns, steady_warning, told_together
 from velado.measures.utility.ncp import CertaintyPenalty
 from velado.release.guarantees._guarantee import Verdict
 from velado.release.operations import Perturb, RoundNumbers, columns_of
@@ -285,7 +288,28 @@ class ReleaseFacts:
     @property
     def warnings(self) -> list[str]:
         """What the steward should know before the table leaves."""
-        return [*self.release.warnings, *self.scores.notes]
+        steady = self.steady_columns
+        return [*self.release.warnings, *self.scores.notes, *([steady_warning(steady)] if steady else ())]
+
+    @cached_property
+    def _owners(self) -> IntArray | None:
+        """Whose each published row is, as codes, where the schema says who a person is."""
+        original = self.release.original
+        person = original.schema.person
+        return None if person is None else value_codes(original, person)[0][self.release.kept]
+
+    @cached_property
+    def together(self) -> ToldTogether:
+        """Who is told apart by all published columns together."""
+        return told_together(self.release.aligned, self._owners)
+
+    @cached_property
+    def steady_columns(self) -> tuple[str, ...]:
+        """Published columns, no quasi-identifiers, by which the rows of one person may be joined."""
+        if self._owners is None:
+            return ()
+        others = [name for name in self.release.aligned.columns if name not in self.quasi]
+        return steady_columns(self.release.aligned, others, self._owners)
 
     @property
     def by_person(self) -> bool:
@@ -399,6 +423,8 @@ class ReleaseFacts:
             "behind_open_doors": {"columns": self.open_doors[0], "smallest_group": self.open_doors[1]},
             "columns": self.inventory,
             "counted_in": self.counted_in,
+            "told_apart_by_all_columns": asdict(self.together),
+            "steady_within_people": self.steady_columns,
             "velado": self.version,
             "distributions": {part.name: part.to_dict() for part in self.scores.distributions},
             "measures": self.scores.to_dict(),

@@ -45,16 +45,13 @@ ROLES = {
 """Roles of columns and what became of them, in words."""
 
 NEVER_PROMISED = (
+    say("Combining this release with any other one of the same people."),
+    say("What stands in columns published as they are, such as free text, dates and exact amounts."),
     say(
-        "Combining this release with another one of the same people, made earlier or later or by somebody else."
-    ),
-    say(
-        "What stands in columns that were published as they are, such as free text, dates and exact amounts."
+        "Joining a person's rows by columns that stay the same within a person: a value certain in one group is then certain."
     ),
     say("Finding out that somebody is in the table at all."),
-    say(
-        "Meeting a law: whether a table counts as anonymous is a decision of people, for which this report is evidence."
-    ),
+    say("Meeting a law: people decide whether a table counts as anonymous, with this report as evidence."),
 )
 """What no release protects against, of one table or of several."""
 

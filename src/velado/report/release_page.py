@@ -373,13 +373,10 @@ def limits_section(verdicts: Sequence[Verdict], goal: Goal) -> Section:
     """
     units = {found.guarantee: found.unit for found in verdicts}
     limits = (
-        say(
-            "Someone who knows more than the quasi-identifiers. Which columns these are was the choice of the table's owner."
-        ),
+        say("Someone who knows more than the quasi-identifiers, which the table's owner chose."),
         "l-diversity" not in units
         and say(
-            "Learning what all members of a group share: if everybody in it has the same diagnosis, it is known "
-            "(l-diversity would address it)."
+            "Learning what all of a group share: a diagnosis that everybody has is known (l-diversity would address it)."
         ),
         say("Guessing a sensitive value better than before because it is frequent in a group."),
         units.get("k-anonymity") == "rows"

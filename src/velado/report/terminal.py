@@ -81,7 +81,7 @@ def ten_lines(facts: ReleaseFacts, leaves: Path, stays: Path) -> list[str]:
             unit=phrase("people" if facts.by_person else "rows"),
         ),
         say(
-            "Highest risk of being found: {before} before, {after} after",
+            "Highest risk of being found by the quasi-identifiers alone: {before} before, {after} after",
             before=percent(highest[0]),
             after=percent(highest[1]),
         ),

@@ -19,6 +19,7 @@ from velado.data.staging import write_file
 from velado.errors import EvidenceRefused, InputError, ParameterError
 from velado.release.guarantees import GUARANTEES
 from velado.release.guarantees._guarantee import Guarantee
+from velado.release.side_doors import promise_with_side_doors
 from velado.release.verify import verify
 from velado.report.evidence.archive import LARGEST
 from velado.report.evidence.document import Document, Given
@@ -81,6 +82,7 @@ def gather_evidence(
     folder = Path(release)
     files = read_release_files(folder)
     _check_whole(files)
+    _check_told(files.manifest, files.measured, files.table)
     given = Given(
         manifest=files.manifest,
         counted=count_table(files.manifest, files.table),
@@ -107,6 +109,35 @@ def _check_whole(files: ReleaseFiles) -> None:
     )
     if found.broken is not None:
         raise found.broken
+
+
+def _check_told(manifest: Document, measured: Document | None, source: Path) -> None:
+    """The columns and the groups behind side doors that are told are those of the table."""
+    frame = read_table(source).frame
+    escaped = manifest["output"]["escaped_names"]
+    frame = frame.rename({shown: name for name, shown in escaped.items() if shown in frame.columns})
+    if sorted(frame.columns) != sorted(manifest["output"]["columns"]):
+        raise EvidenceRefused(
+            "The columns of the table are not those that the manifest names.",
+            "A column that is told wrongly is one that nobody decided about.",
+            "Publish the table again, and change nothing in its folder.",
+        )
+    if measured is None:
+        return
+    quasi = [
+        name
+        for name, column in manifest["schema"]["columns"].items()
+        if column["role"] == "quasi" and name in frame.columns
+    ]
+    single = measured["singling_out"]
+    told = [
+        (single["side_door_columns"], single["smallest_with_side_doors"]),
+        *((one["together"] or [one["column"]], one["smallest_group"]) for one in measured["side_doors"]),
+    ]
+    for columns, smallest in told:
+        # A file shows at most as much as the table in memory: a blank and an empty text are one there.
+        if smallest is not None and smallest > promise_with_side_doors(frame, quasi, columns):
+            raise _differs()
 
 
 def _guarantees(manifest: Document) -> list[Guarantee]:
@@ -349,6 +380,7 @@ def _counted(
         )
     try:
         counted = count_table(manifest, table)
+        _check_told(manifest, document["measured"], table)
         if counted != document["counted"]:
             raise _differs()
         if original is None or rows is None:

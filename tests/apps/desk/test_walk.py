@@ -78,7 +78,7 @@ def test_from_a_file_to_a_signed_release_by_keyboard(
             hands.rest()
         hands.push("#to-sign", "/sign")
         check("sign")
-        hands.choose("#legal_basis", 5)
+        hands.choose("#legal_basis", 4)
         hands.write("#name", "Ana Lima")
         hands.push("#sign", "/sign")
         assert hands.actions <= 12

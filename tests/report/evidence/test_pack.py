@@ -17,6 +17,7 @@ import pytest
 from velado.data.keys import Key
 from velado.data.schema import Schema
 from velado.errors import EvidenceRefused, GuaranteeNotMet, InputError, ParameterError
+from velado.release.operations import RoundNumbers
 from velado.report.evidence.archive import LARGEST, write_archive
 from velado.report.evidence.document import document_of, given_of
 from velado.report.evidence.laws import LAWS
@@ -249,10 +250,113 @@ def test_archives_that_grow_or_lie_about_their_size_are_refused(pack) -> None:
         (lambda d: d["measured"].update(output_sha256="00" * 32), "another table"),
         (lambda d: d["measured"]["singling_out"].update(smallest_rows=9), "two ways"),
         (lambda d: d["measured"].update(counted_in="rows"), "two ways"),
+        (lambda d: d["measured"]["singling_out"].update(highest_risk=0.001, mean_risk=0.001), "chances"),
+        (lambda d: d["measured"]["sdc"].update(highest_risk=0.001), "chances"),
+        (lambda d: d["measured"]["singling_out"].update(mean_risk=0.9), "chances"),
+        (lambda d: d["measured"]["singling_out"].update(mean_risk=0.01), "chances"),
+        (lambda d: d["measured"]["singling_out"]["share_above"].update({"0.5": 0.1}), "chances"),
+        (lambda d: d["measured"]["singling_out"]["share_above"].update({"0.05": 0.0}), "chances"),
+        (lambda d: d["measured"]["singling_out"].update(groups=2), "chances"),
+        (lambda d: d["measured"]["singling_out"].update(unique_rows=1), "chances"),
+        (lambda d: d["measured"]["singling_out"].update(smallest_people=30), "chances"),
+        (lambda d: d["measured"]["linkability"].update(journalist_highest=0.001), "chances"),
+        (lambda d: d["measured"]["linkability"].update(marketer=0.001), "chances"),
+        (lambda d: d["manifest"]["output"].update(suppressed_rows=9), "left out"),
     ],
 )
 def test_a_pack_whose_parts_contradict_each_other_is_refused(pack, change, match) -> None:
     refused(altered(pack, change), match)
+
+
+@pytest.fixture(scope="module")
+def decided(tmp_path_factory: pytest.TempPathFactory):
+    """A release with a side door that is rounded and stands open, one that is accepted, and a column held back."""
+    rows = 120
+    age = [20 + (7 * n) % 60 for n in range(rows)]
+    frame = pl.DataFrame(
+        {
+            "age": age,
+            "city": [("Viçosa", "Ubá", "Ponte Nova")[n % 3] for n in range(rows)],
+            "fee": [1003 + 500 * ((n + (n % 8 == 0)) % 3) for n in range(rows)],
+            "born": [2020 - one for one in age],
+            "ward": [f"w{n % 4}" for n in range(rows)],
+            "illness": [("flu", "cold", "gout")[(n * n) % 3] for n in range(rows)],
+        }
+    )
+    columns = {
+        "age": {"role": "quasi", "kind": "numeric"},
+        "city": {"role": "quasi"},
+        "fee": {"role": "other", "kind": "numeric"},
+        "born": {"role": "other", "kind": "numeric", "side_door": "accept", "reason": "wanted"},
+        "ward": {"role": "other", "publish": False},
+        "illness": {"role": "sensitive"},
+    }
+    out = tmp_path_factory.mktemp("decided") / "out"
+    publish(
+        frame,
+        Schema.from_dict({"columns": columns}),
+        "mondrian",
+        k=4,
+        out=out,
+        key=OWNER,
+        operations=[RoundNumbers(column="fee", to=100)],
+    )
+    return out, gather_evidence(out, "lgpd", key=OWNER, now=NOW)
+
+
+def test_decisions_reach_the_pack_as_the_recipe_carries_them(decided) -> None:
+    _, pack = decided
+    found = {(one["column"], one["decision"]): one["reason"] for one in pack.document["found"]["decisions"]}
+    assert found == {("born", "side_door"): "wanted", ("ward", "held back"): "", ("fee", "round"): ""}
+    page = pack.files["evidence.html"].decode()
+    assert "rounded" in page and "held back" in page
+    doors = {one["column"]: one["accepted"] for one in pack.document["measured"]["side_doors"]}
+    assert doors["born"] and not doors["fee"]
+    assert "open: altered (round), and gives this away still" in page
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda d: d["manifest"].update(side_doors=[]), "side doors"),
+        (lambda d: d["measured"].update(side_doors=[]), "side doors"),
+        (lambda d: d["measured"]["side_doors"].pop(), "side doors"),
+        (lambda d: d["manifest"]["schema"]["columns"]["born"].pop("side_door"), "signs"),
+        (lambda d: d["measured"]["singling_out"].update(smallest_with_side_doors=50), "chances"),
+    ],
+)
+def test_side_doors_that_are_told_in_two_ways_are_refused(decided, change, match) -> None:
+    refused(altered(decided[1], change), match)
+
+
+def test_figures_edited_in_the_folder_give_no_pack(decided, tmp_path) -> None:
+    def edited(name: str, change: Callable[[dict[str, Any]], None]) -> Path:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        shutil.copytree(decided[0], folder)
+        found = json.loads((folder / name).read_text("utf-8"))
+        change(found)
+        (folder / name).write_text(json.dumps(found), "utf-8")
+        return folder
+
+    risk = {"highest_risk": 0.001, "mean_risk": 0.001}
+    with pytest.raises(EvidenceRefused, match="chances"):
+        gather_evidence(
+            edited("private/measured.json", lambda d: d["singling_out"].update(risk)), "lgpd", key=OWNER
+        )
+    with pytest.raises(EvidenceRefused, match="side doors"):
+        gather_evidence(edited("release/manifest.json", lambda d: d.update(side_doors=[])), "lgpd", key=OWNER)
+    with pytest.raises(EvidenceRefused, match="columns of the table"):
+        gather_evidence(
+            edited("release/manifest.json", lambda d: d["output"]["columns"].remove("born")),
+            "lgpd",
+            key=OWNER,
+        )
+    with pytest.raises(EvidenceRefused, match="Counted anew"):
+        gather_evidence(
+            edited("private/measured.json", lambda d: d["side_doors"][0].update(smallest_group=4)),
+            "lgpd",
+            key=OWNER,
+        )
 
 
 @pytest.mark.parametrize("name", ["evidence.html", "annex.html", "annex.md", "recipe.toml"])

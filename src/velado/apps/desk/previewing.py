@@ -50,7 +50,8 @@ def told_lines(found: Previewed) -> list[Sentence | str]:
     return [
         say("Loss {loss:.1%} of what the columns tell.", loss=result.loss),
         say(
-            "Somebody who knows a person finds the right row with a chance of at most {highest:.1%}, {mean:.1%} on average.",
+            "By what outsiders may know alone, for one row at a time, somebody who knows a person finds the right row with a "
+            "chance of at most {highest:.1%}, {mean:.1%} on average.",
             highest=found.highest or 0.0,
             mean=found.mean or 0.0,
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ def shown(done: Published, folder: Path) -> dict[str, Any]:
         "loss": release.loss if facts.scores.ncp is None else facts.scores.ncp.overall,
         "losses": release.losses,
         "risk": {"before": _risk(before), "after": _risk(after)},
+        "together": {**asdict(facts.together), "share": facts.together.share},
         "verdicts": [_both(verdict.sentence()) for verdict in release.verdicts],
         "warnings": [_both(text) for text in facts.warnings],
         "doors": [_door(door) for door in release.side_doors],

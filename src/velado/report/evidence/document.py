@@ -13,7 +13,7 @@ from typing import Any
 
 from velado.errors import EvidenceRefused
 from velado.release.guarantees import GUARANTEES
-from velado.report.manifest import package_version
+from velado.report.manifest import SHOWN_OF_DOORS, package_version
 from velado.text import Language, say
 
 FORMAT = 1
@@ -204,13 +204,33 @@ def _columns(manifest: Document, measured: Document | None) -> list[dict[str, An
 
 
 def _decisions(manifest: Document) -> list[dict[str, str]]:
-    """What somebody signed for in the schema, with the reason that was given."""
-    return [
-        {"column": name, "decision": decision, "reason": str(column.get("reason", ""))}
-        for name, column in manifest["schema"]["columns"].items()
+    """What was decided about columns, as the recipe carries it: signed for, held back, or altered before it was grouped."""
+    columns = manifest["schema"]["columns"]
+    signed = [
+        (name, decision)
+        for name, column in columns.items()
         for decision in ("side_door", "identifier")
         if column.get(decision) == "accept"
     ]
+    held = [
+        (name, "held back")
+        for name, column in columns.items()
+        if column.get("publish") is False and column["role"] != "identifier"
+    ]
+    altered = [
+        (name, one["name"])
+        for one in manifest["how"]["operations"]
+        for name in _named(one)
+        if name in columns
+    ]
+    return [
+        {"column": name, "decision": decision, "reason": str(columns[name].get("reason", ""))}
+        for name, decision in (*signed, *held, *altered)
+    ]
+
+
+def _named(operation: Document) -> list[str]:
+    return [operation["column"]] if "column" in operation else list(operation.get("columns", ()))
 
 
 def _not_examined(told: Document) -> list[str]:
@@ -278,7 +298,67 @@ def contradictions(document: Document) -> list[str]:
             out.append(say("the smallest group is told in two ways"))
         if measured["counted_in"] != unit_of(manifest) and verdicts:
             out.append(say("the unit of counting is told in two ways"))
+        if not _chances_fit(manifest, counted, measured):
+            out.append(say("the chances to pick a person out do not follow from the groups"))
+        if _doors(manifest) != _doors(measured):
+            out.append(say("the side doors are told in two ways"))
+        if any(not _as_signed(manifest, one) for one in measured["side_doors"]):
+            out.append(say("what is said of a side door is not what the schema signs"))
+    if manifest["output"]["suppressed_rows"] != manifest["input"]["rows"] - manifest["output"]["rows"]:
+        out.append(say("the number of rows left out is told in two ways"))
     return out
+
+
+def _chances_fit(manifest: Document, counted: Document, measured: Document) -> bool:
+    """Whether the chances are those of the groups that were counted, and agree among themselves."""
+    single, link, sdc = measured["singling_out"], measured["linkability"], measured["sdc"]
+    highest, mean, smallest = single["highest_risk"], single["mean_risk"], single["smallest_rows"]
+    in_people = measured["risk_counted_in"] == "people"
+    crowds = [
+        one["achieved"]
+        for one in manifest["promise"]["verdicts"]
+        if one["guarantee"] == "k-anonymity" and one["unit"] == "people"
+    ]
+    among = single["smallest_people"] if in_people else smallest
+    behind = single["smallest_with_side_doors"]
+    above = sorted((float(limit), part) for limit, part in single["share_above"].items())
+    parts = [part for _, part in above]
+    return all(
+        (
+            single["groups"] == counted["groups"],
+            single["smallest_people"] == (int(crowds[0]) if crowds else None),
+            # A group never has more people than rows.
+            highest * smallest >= 1 - smallest * _ROUNDING
+            if among is None
+            else abs(highest * among - 1) <= among * _ROUNDING,
+            abs(sdc.get("highest_risk", highest) - highest) <= _ROUNDING,
+            abs(sdc.get("reidentification", link["marketer"]) - link["marketer"]) <= _ROUNDING,
+            in_people or abs(mean - counted["groups"] / counted["rows"]) <= _ROUNDING,
+            mean <= highest + _ROUNDING,
+            link["journalist_highest"] <= highest + _ROUNDING,
+            link["marketer"] <= mean + _ROUNDING,
+            link["population_known"] or abs(link["journalist_highest"] - highest) <= _ROUNDING,
+            link["population_known"] or abs(link["marketer"] - mean) <= _ROUNDING,
+            all(part == 0 for limit, part in above if highest <= limit),
+            all(part * limit <= mean + _ROUNDING for limit, part in above),
+            mean <= highest * parts[0] + above[0][0] * (1 - parts[0]) + 2 * _ROUNDING if above else True,
+            parts == sorted(parts, reverse=True),
+            (single["unique_rows"] > 0) == (smallest == 1),
+            behind is None or behind <= smallest,
+        )
+    )
+
+
+def _doors(part: Document) -> list[tuple[str, ...]]:
+    return sorted(tuple(str(one[name]) for name in SHOWN_OF_DOORS) for one in part["side_doors"])
+
+
+def _as_signed(manifest: Document, door: Document) -> bool:
+    """Whether a door is called accepted if and only if the schema accepts it; one of two columns is enough for a pair."""
+    columns = manifest["schema"]["columns"]
+    names = door["together"] or [door["column"]]
+    signed = any(columns.get(name, {}).get("side_door") == "accept" for name in names)
+    return bool(door["accepted"]) == signed or (signed and len(names) > 1)
 
 
 def _agree(told: Document, counted: Document) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -108,7 +109,7 @@ def evidence_page(document: Document) -> Page:
             Figure(say("Rows published"), count(manifest["output"]["rows"])),
             Figure(say("Counted in"), phrase(unit)),
             Figure(say("Smallest group (rows)"), count(document["counted"]["smallest_group"])),
-            Figure(say("Highest chance to pick a person out"), share(risk)),
+            Figure(say("Highest chance to pick a person out, by quasi-identifiers alone"), share(risk)),
         ),
         sections=(
             _columns(document),
@@ -371,8 +372,7 @@ def _doors(document: Document) -> Section:
                 **{k: v for k, v in one.items() if k not in ("smallest_group", "together")},
                 together=tuple(one["together"]),
             )
-            decided = say("accepted by a person") if door.accepted else say("open: named, not decided")
-            rows.append((door.sentence(), count(smallest), decided))
+            rows.append((door.sentence(), count(smallest), _decided(door, measured["altered_columns"])))
         blocks.append(
             Table("", (say("finding"), say("smallest group with it"), say("decision")), rows, labels=1)
         )
@@ -395,21 +395,43 @@ def _doors(document: Document) -> Section:
     else:
         blocks.append(say("None was found."))
     if document["found"]["decisions"]:
-        words = {
-            "side_door": say("side door accepted"),
-            "identifier": say("looks like an identifier, signed for"),
-        }
         blocks.append(
             table(
-                say("Decisions signed in the schema"),
+                say("Decisions about columns, as the recipe carries them"),
                 document["found"]["decisions"],
                 (say("column"), lambda one: one["column"]),
-                (say("decision"), lambda one: words[one["decision"]]),
+                (say("decision"), lambda one: _DECISIONS.get(one["decision"]) or _altered(one["decision"])),
                 (say("reason"), lambda one: one["reason"] or NOTHING),
                 labels=3,
             )
         )
     return section("doors", say("Side doors and decisions"), *blocks)
+
+
+_DECISIONS = {
+    "side_door": say("side door accepted"),
+    "identifier": say("looks like an identifier, signed for"),
+    "held back": say("held back"),
+    "round": say("rounded"),
+    "generalize": say("generalized before the groups were made"),
+}
+
+
+def _altered(operation: str) -> str:
+    return say("altered before the groups were made: {operation}", operation=operation)
+
+
+def _decided(door: SideDoor, altered: Mapping[str, Sequence[str]]) -> str:
+    """What people did about a door that the release still has."""
+    done = list(dict.fromkeys(name for column in door.columns for name in altered.get(column, ())))
+    if door.accepted:
+        return say("accepted by a person")
+    if done:
+        return say(
+            "open: altered ({operations}), and gives this away still; nobody accepted it",
+            operations=", ".join(done),
+        )
+    return say("open: named, not decided")
 
 
 def _how(document: Document) -> Section:

@@ -32,12 +32,12 @@ RECIPIENTS: dict[str, tuple[Sentence, Sentence]] = {
     "safe-harbor": (say("recipients without a contract"), say("secondary use without identifiers")),
 }
 BASES: tuple[Sentence, ...] = (
-    say("anonymized data, outside data protection law"),
     say("consent"),
     say("legal obligation"),
     say("public interest or public policy"),
     say("research"),
     say("legitimate interest"),
+    say("anonymized data, outside data protection law"),
 )
 
 

@@ -1,0 +1,129 @@
+"""Rows of one person: who is told apart by all published columns together, and which columns may join a person's rows.
+
+The chance that follows from a group holds for one row at a time. Where a person has several rows, a column that hardly changes
+within a person and differs between people lets them be put together again, and who is in several groups is in their overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from velado.data.encode import VisibleTexts
+from velado.data.partition import IntArray
+from velado.measures.risk.reidentification import uniqueness
+from velado.text import listed, say
+
+LEAST_REPEATS = 20
+"""So many rows beyond the first of their person are needed to say anything."""
+LEAST_WITHIN, MOST_BETWEEN = 0.9, 0.5
+"""A column stays the same if two rows of a person agree so often, and differs if those of two people agree at most so often."""
+MOST_SPREAD = 0.1
+"""A number hardly changes if the variance of its ranks within people is at most such a part of the whole."""
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ToldTogether:
+    """How many of all *units*, people or rows, nobody else looks like, by all published columns together.
+
+    >>> ToldTogether("people", 10, 4).share
+    0.4
+    """
+
+    unit: Literal["people", "rows"]
+    units: int
+    alone: int
+
+    @property
+    def share(self) -> float:
+        """The part of all that stands alone."""
+        return self.alone / max(self.units, 1)
+
+
+def told_together(frame: pl.DataFrame, people: IntArray | None = None) -> ToldTogether:
+    """Who is told apart in a published *frame* by all of its columns; *people* are codes of whose each row is.
+
+    >>> told_together(pl.DataFrame({"age": ["3*", "3*", "4*"]}))
+    ToldTogether(unit='rows', units=3, alone=1)
+    """
+    found = uniqueness((), (), (), people, VisibleTexts.of(frame, frame.columns).groups)
+    if found.unique_people is None or found.people is None:
+        return ToldTogether("rows", found.rows, found.unique_rows)
+    return ToldTogether("people", found.people, found.unique_people)
+
+
+def steady_columns(frame: pl.DataFrame, columns: Sequence[str], people: IntArray) -> tuple[str, ...]:
+    """Those of *columns* that hardly change within a person and differ between people. O(rows log rows) a column.
+
+    *people* are codes of whose each row of *frame* is; rows of code 0 are nobody's and are not looked at.
+
+    >>> frame = pl.DataFrame({"weight": [50 + 3 * (n // 2) + n % 2 for n in range(60)], "day": [n % 7 for n in range(60)]})
+    >>> steady_columns(frame, ["weight", "day"], np.arange(60) // 2 + 1)
+    ('weight',)
+    """
+    known = people > 0
+    _, owners = np.unique(people[known], return_inverse=True)
+    if owners.size - (int(owners.max()) + 1 if owners.size else 0) < LEAST_REPEATS:
+        return ()
+    rows = frame.filter(pl.Series(known))
+    return tuple(name for name in columns if _steady(rows.get_column(name), owners))
+
+
+def steady_warning(columns: Sequence[str]) -> str:
+    """What the steward is told of them.
+
+    >>> steady_warning(["weight"])[:31]
+    'Rows of one person may be joine'
+    """
+    return say(
+        "Rows of one person may be joined by {columns}: hardly any change within a person, and different between people. Whoever "
+        "joins them is left with those who are in all of the person's groups, and a value certain in one group is certain. The "
+        "chances told hold by the quasi-identifiers alone, for one row at a time. Hold such a column back, make it coarser, or "
+        "call it a quasi-identifier.",
+        columns=listed([f"'{name}'" for name in columns]),
+    )
+
+
+def _steady(column: pl.Series, owners: IntArray) -> bool:
+    numbers = column.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
+    filled = column.is_not_null() & (column.cast(pl.String) != "")
+    if numbers.is_not_null().sum() == filled.sum() and int(filled.sum()) >= LEAST_REPEATS:
+        place = filled.to_numpy()
+        ranks = numbers.filter(filled).rank("average").to_numpy().astype(np.float64)
+        return _spread(ranks, owners[place]) <= MOST_SPREAD or _agrees(column, owners)
+    return _agrees(column, owners)
+
+
+def _spread(ranks: FloatArray, owners: IntArray) -> float:
+    """The variance within people as a part of the whole; 1 where nobody has two values or all are the same."""
+    counts = np.bincount(owners)
+    people = int(np.count_nonzero(counts))
+    whole = float(ranks.var(ddof=1)) if ranks.size > 1 else 0.0
+    if ranks.size - people < LEAST_REPEATS or whole == 0:
+        return 1.0
+    means = np.bincount(owners, ranks) / np.maximum(counts, 1)
+    return float(((ranks - means[owners]) ** 2).sum() / (ranks.size - people) / whole)
+
+
+def _agrees(column: pl.Series, owners: IntArray) -> bool:
+    """Whether two rows of one person mostly show the same, and those of two people mostly not."""
+    values = column.cast(pl.String).fill_null("").rank("dense").to_numpy().astype(np.int64)
+
+    def pairs(codes: IntArray) -> float:
+        _, counts = np.unique(codes, return_counts=True)
+        sizes = counts.astype(np.float64)
+        return float((sizes * (sizes - 1)).sum())
+
+    same_person = pairs(owners)
+    both = pairs(owners.astype(np.int64) * (int(values.max()) + 1) + values)
+    others = float(owners.size) * (owners.size - 1) - same_person
+    if same_person == 0 or others == 0:
+        return False
+    return both / same_person >= LEAST_WITHIN and (pairs(values) - both) / others <= MOST_BETWEEN
