@@ -13,6 +13,7 @@ from velado.data.profile import profile
 from velado.data.separation import exposure
 from velado.data.told_apart import ToldApart
 from velado.errors import ParameterError
+from velado.text import told
 
 DRAW = np.random.default_rng(4)
 ROWS = 600
@@ -106,3 +107,57 @@ def test_numbers_that_are_short_already_stay_as_they_are(decimal: str) -> None:
     assert normal_texts(once).to_list() == once.to_list()
     assert [float(text) for text in once] == [float(text) for text in numbers]
     assert len(set(once)) == len({float(text) for text in numbers})  # each number has one form
+
+
+def test_a_bar_holds_the_rows_between_the_ends_it_names() -> None:
+    ages = [int(n) for n in DRAW.integers(0, 95, ROWS)]
+    doses = [round(float(n), 2) for n in DRAW.lognormal(0, 2, ROWS)]
+    frame = pl.DataFrame({"age": [str(n) for n in ages], "dose": [f"{n:.2f}" for n in doses]})
+    cards = {card.name: card for card in profile(frame).columns}
+    for name, numbers in (("age", ages), ("dose", doses)):
+        ends = [[float(end) for end in bar.label.split(" to ")] for bar in cards[name].bars]
+        assert (ends[0][0], ends[-1][1]) == (min(numbers), max(numbers))
+        for (low, high), bar in zip(ends, cards[name].bars, strict=True):
+            last = high == ends[-1][1]
+            assert bar.rows == sum(low <= n < high or (last and n == high) for n in numbers)
+
+
+def test_the_ends_of_bars_are_written_as_the_language_does() -> None:
+    label = next(card for card in profile(FRAME).columns if card.name == "lab_0").bars[3].label
+    assert "," in told(label, "pt") and "." not in told(label, "pt")
+
+
+def laboratory(rows: int = 300) -> pl.DataFrame:
+    draw = np.random.default_rng(7)
+    frame = {
+        "idade": [str(n) for n in draw.integers(0, 90, rows)],
+        "sexo": list(draw.choice(["F", "M", "9"], rows)),
+    }
+    for name in ("Na", "K", "Cl", "Ureia", "BD"):
+        cells = [f"{n:.1f}".replace(".", ",") for n in draw.normal(60, 5, rows)]
+        frame[name] = [
+            "ND" if n < 0.05 else "-999" if n < 0.1 else cell
+            for n, cell in zip(draw.random(rows), cells, strict=True)
+        ]
+    return pl.DataFrame(frame)
+
+
+def test_a_laboratory_with_words_among_its_numbers_shows_its_decimal_mark_and_codes() -> None:
+    found = inspect(laboratory())
+    assert found.schema.decimal == "," and found.schema.missing_values == ("",)
+    assert {code.code for code in found.missing_codes if code.column == "Na"} == {"ND", "-999"}
+
+
+def test_codes_somebody_declared_are_no_values_and_are_not_asked_again() -> None:
+    frame = laboratory()
+    found = inspect(frame, missing_values=("", "ND", "-999"))
+    assert {c.name: c.kind for c in found.columns}["Na"] == "numeric"
+    assert all(code.applied for code in found.missing_codes if code.code in ("ND", "-999"))
+    assert found.schema.missing_values == ("", "ND", "-999")
+    assert profile(read_table(frame), found).alike == (("Na", "K", "Cl", "Ureia", "BD"),)
+
+
+def test_a_few_commas_are_no_decimal_mark() -> None:
+    answers = ["1", "2", "1,2", "3", "1,2,3", "4"] * 20
+    found = inspect(pl.DataFrame({"answer": answers, "dose": ["1.5", "2.25", "3.5"] * 40}))
+    assert found.schema.decimal == "."

@@ -102,3 +102,18 @@ def test_the_other_presets_promise_and_leave_the_schema_alone() -> None:
     assert public.k == 11 and [one.name for one in public.guarantees] == ["l-diversity"]
     assert contract.k == 5 and contract.guarantees == () and public.schema == contract.schema == TABLE.schema
     assert named(PRESETS, "researchers", "preset") is Researchers
+
+
+@pytest.mark.parametrize(
+    ("cells", "kept"),
+    [
+        (["0,3", "1,2", "0,45"], True),
+        (["1960", "1971", "1955"], False),
+        (["21916,5", "25934,0", "20090,0"], False),
+    ],
+)
+def test_a_measurement_whose_header_may_be_short_for_a_birth_is_no_day(cells: list[str], kept: bool) -> None:
+    frame = pl.DataFrame({"BD": cells * 10, "sex": ["F", "M", "F"] * 10})
+    entries = {"BD": {"role": "other", "kind": "numeric"}, "sex": {"role": "quasi"}}
+    table = read_table(frame, Schema.from_dict({"table": {"decimal": ","}, "columns": entries}))
+    assert SafeHarbor().applied(table).schema.columns["BD"].publish is kept

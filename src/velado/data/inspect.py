@@ -132,9 +132,10 @@ class Inspection:
         return found | {"rows_per_person": self.rows_per_person, "schema": self.schema.to_dict()}
 
 
-def inspect(table: Any) -> Inspection:
+def inspect(table: Any, *, missing_values: Sequence[str] | None = None) -> Inspection:
     """What a table seems to hold and a schema for it; the roles it already has are not looked at.
 
+    *missing_values* are the texts that mean no value, where somebody said so; without them those that usually do.
     *table* is a Table, a data frame or the path of a file. Shapes are judged on 5,000 values of each column, sets on
     100,000 evenly spaced rows; numbers, dates, counts and uniqueness on all rows. O(n log n) for each column.
 
@@ -144,7 +145,10 @@ def inspect(table: Any) -> Inspection:
     [('cpf', 'identifier', 'text'), ('sexo', 'quasi', 'categorical')]
     """
     table = read_table(table)
-    tokens = table.once(("tokens",), lambda: missing_tokens(table.frame))
+    if missing_values is None:
+        tokens = table.once(("tokens",), lambda: missing_tokens(table.frame))
+    else:
+        tokens = tuple(dict.fromkeys(missing_values))
     settings = replace(table.schema, missing_values=tokens)
     table = table.with_schema(settings)
     _count_texts(table)

@@ -29,6 +29,8 @@ WORDS = frozenset(
         "sin datos", "no informado", "no sabe", "desconocido", "desconocida", "no consta", "?", "-", "--", ".", "..",
     ]
 )  # fmt: skip
+DOUBTFUL = frozenset({"nd", "n/d", "n.d.", "n.d"})
+"""Suggested, never taken unasked: a laboratory also writes ND for what it looked for and did not detect."""
 NUMBERS = (
     *(9, 88, 97, 98, 99, 888, 997, 998, 999, 8888, 9998, 9999, 99999, 999999),
     *(-1, -7, -8, -9, -88, -98, -99, -888, -999, -9999),
@@ -61,19 +63,29 @@ def find_missing_codes(
     # No word has a digit, so that texts with one need no closer look.
     may_be = ~values.str.contains("[0-9]").fill_null(True)
     words = np.zeros(values.len(), dtype=bool)
-    words[may_be.to_numpy()] = _folded(values.filter(may_be)).is_in(list(WORDS)).to_numpy()
+    words[may_be.to_numpy()] = _folded(values.filter(may_be)).is_in([*WORDS, *DOUBTFUL]).to_numpy()
     out = [
         MissingCode(name, text, int(rows), text in applied)
         for text, rows in zip(values.filter(pl.Series(words)).to_list(), counts[words], strict=True)
     ]
-    numbers = values.filter(pl.Series(~words)).cast(pl.Float64, strict=False)
+    written = values.filter(pl.Series(~words))
+    # 45,4 is a number here too: whether the file has decimal commas is not settled yet.
+    written = written.str.replace(r"^(\s*[+-]?\d*),(\d+\s*)$", "$1.$2")
+    numbers = written.str.strip_chars().cast(pl.Float64, strict=False)
     array, rows_of = numbers.to_numpy(), counts[~words]
     if 2 * numbers.null_count() < numbers.len():
-        out += [MissingCode(name, str(code), rows) for code, rows in _numbers(array, rows_of)]
+        out += [
+            MissingCode(name, str(code), rows, str(code) in applied)
+            for code, rows in _numbers(array, rows_of)
+        ]
     elif numbers.null_count() >= 2 and bool(np.isin(array[np.isfinite(array)], NUMBERS).all()):
         # A lone 99 among words.
         among = np.flatnonzero(np.isin(array, NUMBERS))
-        out += [MissingCode(name, str(int(array[i])), int(rows_of[i])) for i in among if rows_of[i] >= 2]
+        out += [
+            MissingCode(name, str(int(array[i])), int(rows_of[i]), str(int(array[i])) in applied)
+            for i in among
+            if rows_of[i] >= 2
+        ]
     return tuple(sorted(out, key=lambda code: -code.rows))
 
 
@@ -115,7 +127,9 @@ def words_among_numbers(series: pl.Series) -> list[str]:
     distinct = series.drop_nulls().unique()
     if words.len() == distinct.len():
         return []
-    rest = distinct.filter(~distinct.is_in(words.implode()) & (distinct.str.strip_chars() != ""))
+    doubtful = short.filter(_folded(short).is_in(list(DOUBTFUL)))
+    none = pl.concat([words, doubtful]).implode()
+    rest = distinct.filter(~distinct.is_in(none) & (distinct.str.strip_chars() != ""))
     number = r"^\s*[+-]?(?:\d+[.,]?\d*|[.,]\d+)\s*$|^\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}"
     return words.to_list() if rest.len() and bool(rest.str.contains(number).all()) else []
 
@@ -150,6 +164,7 @@ DATETIME_FORMATS = (
 )
 LOOKS_LIKE_DATES = say("values look like dates, but not all in one form")
 _EXACT_LIMIT = 2.0**53
+_COMMA = r"^\s*[+-]?(\d*|\d{1,3}(\.\d{3})+),\d+\s*$"
 
 
 @dataclass(frozen=True)
@@ -217,7 +232,7 @@ def _numeric(
     numeric_type = dtype.is_numeric()
     if not numeric_type and not bool(sample.str.contains(number).any()):
         return None
-    comma = not numeric_type and bool(sample.str.contains(r"^\s*[+-]?(\d*|\d{1,3}(\.\d{3})+),\d+\s*$").any())
+    comma = not numeric_type and bool(sample.str.contains(_COMMA).any())
     plain = texts.str.strip_chars()
     if comma:
         # As the release will read them: 18.587,50 has a thousands mark, and any other point two readings.
@@ -232,7 +247,9 @@ def _numeric(
             why = say(
                 "{bad:,} of {count:,} values are no numbers, the others are", bad=bad, count=texts.len()
             )
-            return Inferred("categorical", why)
+            # Most numbers of a column with a few words among them show the file's decimal mark all the same.
+            marked = comma and 2 * int(sample.str.contains(_COMMA).sum()) > sample.len()
+            return Inferred("categorical", why, decimal_comma=marked)
         return None
     array = parsed.to_numpy()
     if not bool(np.isfinite(array).all()):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from velado.data.identifiers.people import PERSON_ORDER
@@ -22,6 +23,7 @@ from velado.data.numbers import parse_numbers
 from velado.data.schema import Column
 from velado.data.table import Table
 from velado.errors import VeladoError
+from velado.text import say
 
 MOST_BARS = 12
 _LEAST_ALIKE = 3
@@ -171,20 +173,28 @@ def _number_bars(table: Table, column: Column, often: pl.DataFrame) -> tuple[Bar
         numbers = parse_numbers(table.with_frame(texts), column, np.zeros(texts.height, dtype=bool))[0]
     except VeladoError:  # what the schema proposes does not fit every value: there is nothing to draw
         return ()
-    # Nine of ten rows share the width; the few far out are counted with the first and the last bar.
+    # Nearly all rows share the width; the few far out are counted with the first and the last bar, which reach so far.
     weights = often.get_column("n").to_numpy().astype(np.float64)
     order = np.argsort(numbers, kind="stable")
     reached = np.cumsum(weights[order]) / weights.sum()
     low, high = (float(numbers[order][np.searchsorted(reached, share)]) for share in (0.01, 0.99))
     if low == high:
         low, high = float(numbers.min()), float(numbers.max())
-    at = np.clip(((numbers - low) / (high - low) * MOST_BARS).astype(np.int64), 0, MOST_BARS - 1)
+    ends = _ends(low, high)
+    at = np.searchsorted(ends[1:-1], numbers, side="right")
     rows = np.bincount(at, weights=weights, minlength=MOST_BARS)
-    ends = np.linspace(low, high, MOST_BARS + 1)
+    ends = np.concatenate([[min(ends[0], numbers.min())], ends[1:-1], [max(ends[-1], numbers.max())]])
     return tuple(
-        Bar(f"{low:.4g}..{high:.4g}", int(count))
+        Bar(say("{low:.12g} to {high:.12g}", low=float(low), high=float(high)), int(count))
         for low, high, count in zip(ends, ends[1:], rows, strict=False)
     )
+
+
+def _ends(low: float, high: float) -> npt.NDArray[np.float64]:
+    """The ends of the bars from *low* to *high*, as short as they can be written: rows are counted between them as said."""
+    exact = np.linspace(low, high, MOST_BARS + 1)
+    step = (high - low) / MOST_BARS
+    return np.round(exact, max(0, 1 - int(np.floor(np.log10(step)))))
 
 
 def _year_bars(column: Column, often: pl.DataFrame) -> tuple[Bar, ...]:

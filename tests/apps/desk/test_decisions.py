@@ -5,12 +5,13 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from velado.apps.desk import jobs, signing
+from velado.apps.desk import jobs, previewing, signing
 from velado.apps.desk.answers import Answers, DoorAnswer
 from velado.apps.desk.project import now
 from velado.apps.desk.walk import Walk
@@ -368,3 +369,16 @@ def test_no_decision_about_privacy_is_made_in_the_desk() -> None:
 
 def test_moments_of_answers_have_a_zone() -> None:
     assert now().endswith("+00:00")
+
+
+def test_what_a_preset_promised_goes_with_it_and_what_a_person_chose_stays(tmp_path: Path) -> None:
+    desk = Desk(tmp_path).ready()
+    recipe = desk.project.recipe()
+    assert recipe is not None
+    asked = {"source": str(tmp_path / "people.csv"), "preset": "safe-harbor"}
+    for k, before, left in ((11, "public-download", 5), (11, "", 11), (7, "public-download", 7)):
+        text = replace(recipe, k=k).to_toml()
+        plan = previewing.planned({**asked, "recipe_text": text, "before": before})
+        assert tomllib.loads(plan["recipe_text"])["k"] == left
+        assert f"hides among {left} here" in " ".join(plan["said"]["en"])
+        assert any("held back (" in line for line in plan["said"]["en"])

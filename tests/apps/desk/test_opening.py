@@ -1,6 +1,8 @@
 """Open: whatever is dropped, named or misread is shown, changed or refused in words; nothing half-written stays."""
 
+import ast
 import json
+import re
 import sqlite3
 import subprocess
 import sys
@@ -9,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from velado.apps.desk import worker
+from velado.apps.desk.wording import DESK_WORDS, at_the_desk
+from velado.text import say, told
 
 from .desks import Desk, leftovers, people_csv
 
@@ -192,3 +196,80 @@ def test_a_full_disk_leaves_everything_as_it_was(desk: Desk) -> None:
     )
     assert told.stdout.split() == ["refused", "refused"], told.stderr
     assert {path: path.read_bytes() for path in desk.folder.rglob("*") if path.is_file()} == before
+
+
+def laboratory() -> str:
+    lines = ["idade;sexo;Na;K;Cl"]
+    for i in range(120):
+        cell = [f"{40 + (i * step) % 37},{i % 10}" for step in (3, 5, 7)]
+        if i % 11 == 0:
+            cell[i % 3] = "ND"
+        if i % 13 == 0:
+            cell[(i + 1) % 3] = "-999"
+        lines.append(f"{i % 60};{'FM9'[i % 3]};{';'.join(cell)}")
+    return "\n".join(lines) + "\n"
+
+
+def test_a_code_of_many_columns_is_one_line_with_one_press(desk: Desk) -> None:
+    desk.opened(laboratory(), "lab.csv")
+    page = desk.get("/open")
+    assert "as found (,)" in page.words
+    assert page.words.count("'ND' in 3 columns") == page.words.count("'-999' in 3 columns") == 1
+    assert 'name="accept" value="ND"' in page.text and 'name="accept" value="-999"' in page.text
+    assert desk.post("/open/reading", missing="", accept="ND").status == 303
+    source = desk.project.answers().source
+    assert source is not None and source.missing == ("", "ND")
+
+
+def test_a_code_that_is_a_value_elsewhere_is_not_offered(desk: Desk) -> None:
+    desk.opened(laboratory(), "lab.csv")
+    page = desk.get("/open")
+    assert "'9' in 1 column" in page.words and "It also stands in 'idade'" in page.words
+    assert 'name="accept" value="9"' not in page.text
+
+
+def test_codes_that_were_accepted_make_numbers_of_look_alikes(desk: Desk) -> None:
+    desk.opened(laboratory(), "lab.csv", missing=("", "ND", "-999"))
+    page = desk.get("/open")
+    assert "'ND'" not in page.words and "'-999'" not in page.words
+    desk.read()
+    recipe = desk.project.recipe()
+    assert recipe is not None and recipe.schema.columns["Na"].kind == "numeric"
+    desk.post("/people", answer="row", seen="yes")
+    assert "3 columns alike" in desk.get("/roles").words
+
+
+def test_why_a_column_may_be_a_person_stands_with_it(desk: Desk) -> None:
+    rows = "".join(f"{900 + i};{i % 60};{'FM'[i % 2]}\n" for i in range(80))
+    desk.opened(f"Nº amostra;idade;sexo\n{rows}", "samples.csv").read()
+    assert "number of a visit or event" in desk.get("/people").words
+
+
+def test_cards_and_refusals_speak_the_words_of_the_page(desk: Desk) -> None:
+    desk.opened(laboratory(), "lab.csv", missing=("", "ND", "-999")).read()
+    desk.post("/people", answer="row", seen="yes")
+    words = desk.get("/roles").words
+    assert "choose the role that says so" in words and "role =" not in words
+    for ours in DESK_WORDS.values():
+        assert not re.search(r" = |--|\[|schema", ours), ours
+
+
+def test_every_sentence_that_the_desk_words_anew_is_still_said() -> None:
+    package = Path(worker.__file__).parents[2]
+    own = Path(worker.__file__).with_name("wording.py")
+    texts = [path.read_text("utf-8") for path in package.rglob("*.py") if path != own]
+    literals = {
+        node.value
+        for text in texts
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    assert [theirs for theirs in DESK_WORDS if theirs not in literals] == []
+
+
+def test_a_refused_run_says_what_to_press(desk: Desk) -> None:
+    door = say(
+        'For {names} set publish = false, or accept the risk with side_door = "accept".', names="'cidade'"
+    )
+    assert at_the_desk(door) == "Hold 'cidade' back, or accept the risk and say why."
+    assert told(at_the_desk(door), "pt") != at_the_desk(door)

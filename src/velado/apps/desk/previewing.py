@@ -96,18 +96,27 @@ def planned(asked: Mapping[str, Any]) -> dict[str, Any]:
     table = read_table(source, recipe.schema, recipe.undeclared)
     kind = next(preset for preset in PRESETS if preset.name == asked["preset"])
     plan = kind().applied(table)
-    made = replace(
-        recipe,
-        schema=plan.schema,
-        k=plan.k or recipe.k,
-        guarantees=plan.guarantees,
-        suppression=plan.suppression,
-        operations=plan.operations,
-    )
-    decided = [
-        say("{column}: {why}", column=one.column, why=one.why)
+    made = replace(recipe, schema=plan.schema, operations=plan.operations)
+    said = list(plan.said)
+    if plan.k is not None:
+        made = replace(made, k=plan.k, guarantees=plan.guarantees, suppression=plan.suppression)
+    else:
+        before = next((preset() for preset in PRESETS if preset.name == asked.get("before")), None)
+        # What another preset promised goes with it; what a person chose stays.
+        if before is not None and getattr(before, "k", None) == recipe.k:
+            made = replace(made, k=DEFAULT_K, guarantees=(), suppression=0.0)
+        said.append(
+            say(
+                "This choice promises no crowd by itself; each still hides among {k} here.",
+                k=made.k or DEFAULT_K,
+            )
+        )
+    said += [
+        say("{column}: held back ({why})", column=one.column, why=one.why)
+        if one.action == "held back"
+        else say("{column}: {why}", column=one.column, why=one.why)
         for one in plan.decisions
         if one.action != "as the schema says"
     ]
-    lines = {tongue: [told(text, tongue) for text in (*plan.said, *decided)] for tongue in LANGUAGES}
+    lines = {tongue: [told(text, tongue) for text in said] for tongue in LANGUAGES}
     return {"recipe_text": made.to_toml(), "said": lines}

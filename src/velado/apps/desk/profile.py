@@ -20,11 +20,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from velado.apps.desk.wording import at_the_desk
 from velado.data.inspect import inspect
 from velado.data.io import read_table
+from velado.data.kinds import MissingCode
 from velado.data.normal import distinct_texts, value_codes
 from velado.data.partition import Int32Array
 from velado.data.profile import ColumnProfile, PersonCandidate
+from velado.data.profile import Profile as Shown
 from velado.data.profile import profile as profile_of
 from velado.data.schema import Schema
 from velado.data.separation import PresentExposure, visible_codes
@@ -32,7 +35,7 @@ from velado.data.staging import put_file
 from velado.data.table import Table
 from velado.data.told_apart import ToldApart
 from velado.study.preview import draw_sample
-from velado.text import LANGUAGES, told
+from velado.text import LANGUAGES, Sentence, told
 
 FIRST_ROWS = 12
 MOST_VALUES = 50_000
@@ -52,12 +55,10 @@ def read(path: Path, reading: Mapping[str, Any]) -> Table:
 def make(path: Path, reading: Mapping[str, Any], folder: Path) -> None:
     """The profile of a file stands in *folder*."""
     table = read(path, reading)
-    found = inspect(table)
+    found = inspect(table, missing_values=reading.get("missing"))
     schema = found.schema
     if "decimal" in reading:
         schema = replace(schema, decimal=reading["decimal"])
-    if "missing" in reading:
-        schema = replace(schema, missing_values=tuple(reading["missing"]))
     if "separator" in reading:
         schema = replace(schema, separator=reading["separator"])
     if "encoding" in reading:
@@ -89,16 +90,35 @@ def make(path: Path, reading: Mapping[str, Any], folder: Path) -> None:
         "separator": table.separator,
         "sizes": sizes,
         "columns": [_column(card) for card in shown.columns],
-        "candidates": [_candidate(table, one) for one in shown.candidates],
+        "candidates": [_candidate(table, one, shown) for one in shown.candidates],
         "alike": shown.alike,
-        "missing_codes": [
-            {"column": one.column, "code": one.code, "rows": one.rows, "applied": one.applied}
-            for one in found.missing_codes
-        ],
+        "missing_codes": _codes_found(table, found.missing_codes),
         "first": [[_cell(value) for value in row] for row in table.frame.head(FIRST_ROWS).iter_rows()],
         "judged": _both(found.judged),
     }
     put_file(folder / "profile.json", json.dumps(document, ensure_ascii=False).encode(), private=True)
+
+
+def _codes_found(table: Table, found: Sequence[MissingCode]) -> list[dict[str, object]]:
+    """Each code that may mean no value and was not said to: its columns, and the others in which it stands too.
+
+    Texts that mean no value hold for the whole table. A code that is a value in another column would be blanked there
+    as well, so it is not *offered*; nor is one of a column that holds no texts, where saying so would change nothing.
+    """
+    by_code: dict[str, list[MissingCode]] = {}
+    for one in found:
+        if not one.applied:
+            by_code.setdefault(one.code, []).append(one)
+    out: list[dict[str, object]] = []
+    texts = [name for name, kind in table.frame.schema.items() if kind == pl.String]
+    for code, ones in sorted(by_code.items(), key=lambda pair: -len(pair[1])):
+        holding = [name for name in texts if bool((table.frame[name] == code).any())]
+        names = [one.column for one in ones]
+        elsewhere = [name for name in holding if name not in names]
+        offered = not elsewhere and all(name in holding for name in names)
+        rows = sum(one.rows for one in ones)
+        out.append({"code": code, "rows": rows, "columns": names, "elsewhere": elsewhere, "offered": offered})
+    return out
 
 
 def _narrow(codes: Int32Array, size: int) -> npt.NDArray[Any]:
@@ -113,17 +133,18 @@ def _column(card: ColumnProfile) -> dict[str, object]:
         "role": found.role,
         "kind": found.kind,
         "publish": found.publish,
-        "why": [_both(why) for why in found.why],
+        "why": [_both(at_the_desk(why)) for why in found.why],
         "identifier": found.identifier,
         "suspected": found.suspected,
         "missing": found.missing,
         "distinct": found.distinct,
         "unique": card.unique,
-        "bars": [[_cell(bar.label), bar.rows] for bar in card.bars],
+        "bars": [[_labels(bar.label), bar.rows] for bar in card.bars],
     }
 
 
-def _candidate(table: Table, one: PersonCandidate) -> dict[str, object]:
+def _candidate(table: Table, one: PersonCandidate, shown: Shown) -> dict[str, object]:
+    found = next(card.found for card in shown.columns if card.name == one.column)
     rows = distinct_texts(table, one.column).get_column("n")
     return {
         "column": one.column,
@@ -133,11 +154,17 @@ def _candidate(table: Table, one: PersonCandidate) -> dict[str, object]:
         "several": int((rows > 1).sum()),
         "blank": int(table.rows - rows.sum()),
         "proposed": one.proposed,
+        "why": [_both(at_the_desk(why)) for why in found.why],
     }
 
 
 def _both(sentence: str) -> dict[str, str]:
     return {tongue: told(sentence, tongue) for tongue in LANGUAGES}
+
+
+def _labels(label: str) -> dict[str, str]:
+    # A range is told in each language; a value stands as it is.
+    return _both(label) if isinstance(label, Sentence) else dict.fromkeys(LANGUAGES, _cell(label))
 
 
 def _cell(value: object) -> str:

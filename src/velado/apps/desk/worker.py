@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from velado.apps.desk.wording import at_the_desk
 from velado.data.staging import put_file
 from velado.errors import VeladoError
 from velado.text import LANGUAGES, Language, say, told
@@ -123,7 +124,8 @@ def _release(folder: Path, asked: Mapping[str, Any]) -> dict[str, Any]:
 def _fail(folder: Path, error: VeladoError, tongue: Language) -> None:
     del tongue
     sentences = {
-        key: {one: told(getattr(error, key), one) for one in LANGUAGES} for key in ("what", "why", "fix")
+        key: {one: told(at_the_desk(getattr(error, key)), one) for one in LANGUAGES}
+        for key in ("what", "why", "fix")
     }
     document = {**sentences, "kind": type(error).__name__}
     put_file(folder / "error.json", json.dumps(document, ensure_ascii=False).encode(), private=True)

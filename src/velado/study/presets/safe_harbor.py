@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, ClassVar
 
+import polars as pl
+
 from velado.data.identifiers import IdentifierKind, header_says_day, header_words, identifying_columns
 from velado.data.identifiers.headers import header_tokens
 from velado.data.normal import distinct_texts
@@ -79,6 +81,9 @@ _ZIPS = frozenset({"zip", "zipcode", "zip5", "zip4", "postal", "postcode"})
 _AGES = frozenset({"age", "ages", "idade", "edad"})
 _BIRTHS = frozenset({"birth", "born", "dob", "birthdate", "birthday", "nascimento", "nasc"})
 _OLD = 90
+_SHORT_FOR_BIRTH = frozenset({"bd", "dn"})
+"""Short for a day of birth, and for what a laboratory measures (direct bilirubin)."""
+_LEAST_YEAR = 1000
 _FREE_TEXT = say("free text may hold any of the eighteen")
 
 
@@ -113,7 +118,7 @@ class SafeHarbor:
         operations: list[Operation] = []
         columns: list[Column] = []
         for name, column in table.schema.columns.items():
-            decision, operation = _decide(column, kinds.get(name), now)
+            decision, operation = _decide(column, kinds.get(name), now, _is_measured(table, column))
             decisions.append(decision)
             operations += [] if operation is None else [operation]
             held = decision.action == "held back" and column.role != "identifier"
@@ -139,7 +144,7 @@ def _plain(column: Column, operation: Operation | None) -> Column:
 
 
 def _decide(
-    column: Column, kind: IdentifierKind | None, now: int | None
+    column: Column, kind: IdentifierKind | None, now: int | None, measured: bool
 ) -> tuple[Decision, Operation | None]:
     name = column.name
     said = header_words(name) | frozenset(header_tokens(name))
@@ -160,7 +165,7 @@ def _decide(
         if now is not None:
             why = say("the year alone; years of birth that tell an age of 90 or more are one")
             return Decision(name, "changed", why, "C"), Year(name, oldest=now - _OLD)
-    if column.kind == "date" or said & _BIRTHS or header_says_day(name):
+    if column.kind == "date" or said & _BIRTHS or (header_says_day(name) and not measured):
         return Decision(name, "held back", RULE["C"], "C"), None
     if said & _AGES:
         if column.kind != "numeric":
@@ -174,6 +179,17 @@ def _decide(
         return Decision(name, "held back", _FREE_TEXT, "R"), None
     why = say("nothing that the rule lists was recognised in it")
     return Decision(name, "as the schema says", why), None
+
+
+def _is_measured(table: Table, column: Column) -> bool:
+    """Whether a header that may be short for a day of birth stands over quantities: with fractions, too small for any day."""
+    if column.kind != "numeric" or not header_words(column.name) <= _SHORT_FOR_BIRTH:
+        return False
+    texts = distinct_texts(table, column.name).get_column("text").str.strip_chars()
+    numbers = texts.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
+    if not numbers.len() or numbers.null_count():
+        return False
+    return bool((numbers != numbers.round()).any()) and bool((numbers.abs() < _LEAST_YEAR).all())
 
 
 def _latest_year(table: Table) -> int | None:

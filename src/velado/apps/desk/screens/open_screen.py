@@ -140,12 +140,15 @@ async def reread(request: Request) -> Response:
     missing = (
         [line.strip("\r") for line in given.one("missing").split("\n")] if "missing" in given.fields else None
     )
+    accepted = [code for code in given.all("accept") if code]
+    if accepted and missing is None:
+        missing = list(walk.answers.source.missing or ())
     source = replace(
         walk.answers.source,
         encoding=encoding or None,
         separator=separator or None,
         decimal=decimal if decimal in (".", ",") else None,
-        missing=None if missing is None else tuple(dict.fromkeys(["", *missing])),
+        missing=None if missing is None else tuple(dict.fromkeys(["", *missing, *accepted])),
         sheet=given.one("sheet").strip() or None,
     )
     _read(request, source, given.one("state"))

@@ -76,7 +76,7 @@ async def preset(request: Request) -> Response:
     if name not in [one for one, _ in previewing.presets()]:
         raise ParameterError("There is no such preset.", "Nothing was done.", "Choose one of the list.")
     text = project.recipe_file.read_text("utf-8")
-    job = start(request, "preset", walk, recipe_text=text, preset=name)
+    job = start(request, "preset", walk, recipe_text=text, preset=name, before=walk.answers.preset)
     plan = (await run_in_threadpool(awaited, request, job)).result()
 
     def edit(answers: Answers, recipe: Recipe | None) -> tuple[Answers, Recipe | None]:

@@ -1,0 +1,118 @@
+"""What other rooms tell a person to write into a schema or on a command line, in the words of the desk's own controls.
+
+A sentence that stands here is told in the desk's words, with the same parts; every other one as it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from velado.text import Sentence, say
+
+_PAIRS: tuple[tuple[Sentence, Sentence], ...] = (
+    (
+        say('if outsiders may know it, set role = "quasi"'),
+        say("if outsiders may know it, choose the role that says so"),
+    ),
+    (
+        say('if rows that share it are one household, set role = "identifier" and group = true'),
+        say("if rows that share it are one household, hold it back: whoever knows the household finds them"),
+    ),
+    (
+        say("if it says how many people a row stands for, set sampling_weight = true and publish = false"),
+        say("if it says how many people a row stands for, hold it back"),
+    ),
+    (
+        say('For {names} set publish = false, or accept the risk with side_door = "accept".'),
+        say("Hold {names} back, or accept the risk and say why."),
+    ),
+    (
+        say(
+            'For {names} set role = "quasi", or publish = false, or accept the risk with side_door = "accept".'
+        ),
+        say(
+            "Make {names} something outsiders may know (Roles), hold it back, or accept the risk and say why."
+        ),
+    ),
+    (
+        say(
+            'In [columns.{column}] set role = "identifier" or publish = false; if it names nobody, sign for it: '
+            'identifier = "accept" and reason = "...".'
+        ),
+        say(
+            "At Roles choose for '{column}' that it names the person, or hold it back; if it names nobody, write there why."
+        ),
+    ),
+    (
+        say("Allow --suppression {dropped:g}, or lower k."),
+        say("At Promise allow {dropped:.1%} of the rows to be left out, or let each hide among fewer."),
+    ),
+    (
+        say("Allow --suppression {share} ({rows}), lower the parameter, or use a method that merges groups."),
+        say(
+            "At Promise allow a share of {share} of the rows to be left out ({rows}), promise less, or choose another method."
+        ),
+    ),
+    (
+        say(
+            'List texts that mean "no value" in missing_values of [table], correct the cells, or set kind = "categorical".'
+        ),
+        say(
+            "At Open name the texts that mean no value, correct the cells, or say at Roles that its values are categories."
+        ),
+    ),
+    (
+        say('Set decimal = "," in [table] of the schema.'),
+        say("At Open choose the comma as decimal mark."),
+    ),
+    (
+        say('Write those numbers with a comma, or set decimal = "." in [table] of the schema.'),
+        say("Write those numbers with a comma, or choose the point as decimal mark at Open."),
+    ),
+    (
+        say(
+            'Set kind = "numeric" in the schema if it holds numbers; if an operation before made intervals of them, put this one first.'
+        ),
+        say("Say at Roles that its values are numbers, if they are; else decide otherwise about the column."),
+    ),
+    (
+        say('Give it role = "other", or set constant = "allow" in [table] of the schema.'),
+        say("At Roles choose for it that it is neither known to outsiders nor private."),
+    ),
+    (
+        say('Give role = "quasi" to columns an attacker may know: age, sex, place, dates.'),
+        say("At Roles say which columns outsiders may know: age, sex, place, dates."),
+    ),
+    (
+        say('Give a column role = "sensitive" in the schema.'),
+        say("At Roles say which column must not be learnt."),
+    ),
+    (
+        say("Set person = true in [columns.{repeated}], or say that each row is a person with --per row."),
+        say("Say that '{repeated}' is the person, or that each row is one (Who is a person?)."),
+    ),
+    (
+        say("Set person = true on '{repeated}' instead, or say that each row is a person with --per row."),
+        say("Say that '{repeated}' is the person, or that each row is one (Who is a person?)."),
+    ),
+    (
+        say('Set the column\'s `format`, for example format = "%d/%m/%Y", or correct the values.'),
+        say("Correct the values, or say at Roles that they are categories."),
+    ),
+    (
+        say('Set the column\'s `format`, correct the cells, or set kind = "text" or "categorical" for it.'),
+        say("Correct the values, or say at Roles that they are categories."),
+    ),
+)
+DESK_WORDS: Mapping[str, str] = {theirs.template: ours.template for theirs, ours in _PAIRS}
+
+
+def at_the_desk(sentence: str) -> str:
+    """A sentence as the desk says it.
+
+    >>> at_the_desk(say('if outsiders may know it, set role = "quasi"'))
+    'if outsiders may know it, choose the role that says so'
+    """
+    if not isinstance(sentence, Sentence) or sentence.template not in DESK_WORDS:
+        return sentence
+    return Sentence(DESK_WORDS[sentence.template], sentence.parts)
