@@ -77,11 +77,9 @@ def test_memory_and_duckdb_publish_the_same_table(kind: str, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "kind", ["parquet", "csv"]
-)  # Arrow tables: beside PostgreSQL, in test_postgres_source.py
-def test_memory_and_duckdb_publish_the_same_of_two_hundred_tables(kind: str, tmp_path: Path) -> None:
-    assert compare(range(1000, 1200), kind, tmp_path)["held"] >= 100
+@pytest.mark.parametrize("kind", ["parquet", "csv"])  # two hundred Arrow tables: in test_postgres_source.py
+def test_memory_and_duckdb_publish_the_same_of_many_files(kind: str, tmp_path: Path) -> None:
+    assert compare(range(1000, 1060), kind, tmp_path)["held"] >= 30
 
 
 def test_the_table_does_not_depend_on_how_the_rows_lie_in_files(tmp_path: Path) -> None:

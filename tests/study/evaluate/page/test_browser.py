@@ -154,7 +154,7 @@ def test_panels_and_curves_tell_their_figures_too(opened) -> None:
     said = point_at(browser, f"{panel}.querySelector('use[data-r]:not([data-gap])')")
     assert re.search(r"acurácia: [\d,]+% \([\d,]+\W…\W[\d,]+\)", said), said
     gap = point_at(browser, f"{panel}.querySelector('use[data-gap]')")
-    assert "faltam 2 de 2 sementes" in gap
+    assert "faltam 3 de 3 sementes" in gap
     curve = "document.querySelector('#federated .plot:not([hidden])')"
     told = point_at(browser, f"{curve}.querySelector('g.s use:not([data-gap])')")
     assert re.search(
