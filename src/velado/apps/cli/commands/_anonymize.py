@@ -15,6 +15,7 @@ from velado.apps.cli.app import OfSetting, OneOf, command, option
 from velado.apps.cli.commands._inspect import inferred
 from velado.apps.cli.commands._presets import preset_named
 from velado.apps.cli.engine_flags import EngineFlags, in_memory, is_lake
+from velado.apps.cli.first_kernel import load_first_kernel
 from velado.apps.cli.options import META, CommandWithMethodFlags, by_person
 from velado.errors import SchemaError
 from velado.release import DEFAULT_METHOD
@@ -180,6 +181,7 @@ def anonymize(
     with show.waiting() as progress:
         from velado.study.run import publish
 
+        load_first_kernel()
         chosen = _method(method)
         inspection, beside, said = None, dict[str, bytes](), tuple[str, ...]()
         source: Path | Table | pl.DataFrame

@@ -12,6 +12,7 @@ from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import LANGUAGE_ASKED, argument, command, option
 from velado.apps.cli.commands._anonymize import show_published
+from velado.apps.cli.first_kernel import load_first_kernel
 from velado.text import language
 
 
@@ -40,6 +41,7 @@ def apply(
     with show.waiting() as progress:
         from velado.study.run import apply_recipe, read_recipe
 
+        load_first_kernel()
         plan = read_recipe(recipe)
         if reading.encoding is not None:
             plan = replace(plan, schema=replace(plan.schema, encoding=reading.encoding))

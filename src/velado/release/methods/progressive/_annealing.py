@@ -22,6 +22,8 @@ _BLOCK = 10_000
 """Rows of a larger table are searched in blocks of about so many: what their steps touch fits the cache of one core."""
 _FEW_ROUNDS = 40_000
 """Above so many rows a search has few rounds."""
+_MANY, _MANY_MORE = 22_000, 30_000
+"""From the first to the second of these numbers of rows a search becomes shorter: the rest of a run takes longer there."""
 _HEAT = 0.1
 _COOLEST = 0.2
 """What is left of the heat before the last round, which has none."""
@@ -134,8 +136,10 @@ class Schedule:
     heat: float = _HEAT
 
     @classmethod
-    def of(cls, rows: int, columns: int, least: int, droppable: int, effort: float) -> Schedule:
-        """As many rounds as *effort* allows on a table of that size: a count of steps, never a clock.
+    def of(
+        cls, rows: int, columns: int, least: int, droppable: int, effort: float, fewest: int = 4
+    ) -> Schedule:
+        """As many rounds as *effort* allows on a table of that size, *fewest* at least: a count of steps, never a clock.
 
         >>> Schedule.of(rows=8, columns=2, least=2, droppable=0, effort=1.0)
         Schedule(rounds=28, seeds=6, droppable=0, heat=0.1)
@@ -144,12 +148,13 @@ class Schedule:
         sweep = _SWEEPS * rows * (0.7 + 0.006 * min(least, 40) * columns)
         rebuild = 6 + 0.0125 * least * least * columns
         rebuilds = _REBUILDS * min(1.0, 10 / least) * rows / least
-        allowed = effort * 1e6 * (2.45 + 0.3e-5 * max(rows - _FEW_ROUNDS, 0))
+        spared = min(max(rows - _MANY, 0) / (_MANY_MORE - _MANY), 1.0)
+        allowed = effort * 1e6 * (2.45 - 0.95 * spared + 0.4e-5 * max(rows - _FEW_ROUNDS, 0))
         seeds = 6 if rows <= 500 else 1
         rounds = int(allowed / (sweep + rebuild * rebuilds + 50) / seeds)
         most = int((20 + rows) * max(effort, 1.0))
         # Where rounds are few, heat that the first of them must give up is a round lost.
-        return cls(max(min(rounds, most), 4), seeds, droppable, _HEAT if rows <= _FEW_ROUNDS else _HEAT / 2)
+        return cls(max(min(rounds, most), fewest), seeds, droppable, _HEAT if rows <= _MANY else _HEAT / 2)
 
 
 def annealed(

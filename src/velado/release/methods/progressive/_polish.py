@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from dataclasses import replace
 
 import numpy as np
 from numba import njit
@@ -11,7 +12,7 @@ from velado.data.encode import EncodedTable
 from velado.data.partition import Partition
 from velado.release.goal import Goal, silent
 from velado.release.methods._row_covers import column_cost
-from velado.release.methods.progressive._annealing import records_of
+from velado.release.methods.progressive._annealing import Schedule, annealed, records_of, world_for
 from velado.release.methods.progressive._group_state import (
     State,
     World,
@@ -19,7 +20,9 @@ from velado.release.methods.progressive._group_state import (
     measure_group,
     unlink,
 )
-from velado.release.methods.progressive.progressive import Progressive
+from velado.release.methods.progressive.progressive import EFFORT, Progressive
+
+_LITTLE_HEAT = 0.02
 
 
 def without_dear_rows(data: EncodedTable, groups: Partition, least: int, droppable: int) -> Partition:
@@ -92,10 +95,14 @@ def _offer_dearest(
         heapq.heappush(heap, (-most, dearest, g))
 
 
-def at_another_goal(data: EncodedTable, goal: Goal, begun: str, seed: int) -> Partition:
-    """What the default's fast effort finds at another goal on a table whose best start is known by its name.
+def at_another_goal(
+    data: EncodedTable, goal: Goal, begun: str, seed: int, searched: bool = True
+) -> Partition:
+    """About what the default gives at another goal, on a table whose best start is known by its name.
 
-    Records, boxes and neighbours are those of the search before; other starts are made only where that one cannot be.
+    Records, boxes and neighbours are those of the search before; other starts are made only where that one cannot be. With
+    *searched* numbers are searched for as many rounds as the fast effort has, on a large table two; else, and on
+    categories alone, the groups are those of the fast effort.
 
     >>> from velado.release.guarantees.k_anonymity import KAnonymity
     >>> from velado.testing.examples import encoded
@@ -104,4 +111,14 @@ def at_another_goal(data: EncodedTable, goal: Goal, begun: str, seed: int) -> Pa
     """
     method, records = Progressive("fast"), records_of(data)
     start = method.start(data, records, goal, seed, silent, only=begun)
-    return Partition.of(method.searched(data, records, goal, start, seed, silent))
+    if not searched or not records.measure.lines:
+        return Partition.of(method.searched(data, records, goal, start, seed, silent))
+    least, droppable = max(goal.least_rows, 1), goal.suppressible(data.rows)
+    schedule = Schedule.of(data.rows, len(data.columns), least, droppable, EFFORT["fast"], fewest=2)
+    # Heat that the first of few rounds must give up would be a round lost.
+    schedule = replace(schedule, heat=min(schedule.heat, _LITTLE_HEAT))
+    return Partition.of(annealed(world_for(data, records), start.labels, least, schedule, seed, _unsaid))
+
+
+def _unsaid(share: float, cost: float) -> None:
+    """Nobody is told of the rounds of a what-if."""

@@ -26,15 +26,15 @@ from velado.release.methods.progressive._progressive_kernel import Floats, Ints,
 from velado.release.methods.progressive.checked_prices import checked_prices
 from velado.release.methods.progressive.pair_prices import pair_prices
 
-BoundEffort = Literal["fast", "tight"]
+BoundEffort = Literal["brief", "fast", "tight"]
 
 _STAGES = (1 / 12, 0.2, 1 / 4, 1 / 3, 0.45, 0.6, 0.8, 1.0)
 """How far prices rise in each stage, as shares of the cost of the box that covers everything."""
 _MEMBERS = 1 << 25
 _BOXES = 1 << 20
-_PAIRED = {"fast": 5_000, "tight": 50_000}
+_PAIRED = {"brief": 2_000, "fast": 5_000, "tight": 50_000}
 """Distinct rows up to which all pairs are looked at; five times as many where all columns are numbers."""
-_PART = {"fast": 2_000, "tight": 20_000}
+_PART = {"brief": 500, "fast": 2_000, "tight": 20_000}
 """Distinct rows of a larger table that are given prices from pairs: those that lie most apart."""
 _BOXED = 300_000
 _WORTH = 0.25
@@ -145,7 +145,7 @@ def lower_bound(
 
     NCP here is that of covers: taxonomy nodes and intervals of values. The largest of the bounds by boxes, by pairs
     and, with effort "tight" on small tables, by checked prices: some ten seconds, for a bound that is often within a
-    few percent of the best release. *most_work* bounds the tuples looked at in boxes; less makes the bound lower,
+    few percent of the best release; "brief" looks at fewer pairs. *most_work* bounds the tuples looked at in boxes; less makes the bound lower,
     never wrong.
 
     >>> from velado.testing.examples import encoded

@@ -19,7 +19,13 @@ from velado.release.methods.progressive._cover_lattice import CoverLattice, latt
 from velado.release.methods.progressive._neighbourhood_search import search, start
 from velado.release.methods.progressive._peel import BoxList
 from velado.release.methods.progressive._progressive_kernel import Floats, scratch_for
-from velado.release.methods.progressive._starts import Start, StartLimits, grouping_cost, starts_for
+from velado.release.methods.progressive._starts import (
+    BOXES,
+    Start,
+    StartLimits,
+    grouping_cost,
+    starts_for,
+)
 from velado.release.methods.progressive._tuple_moves import MOST_SEARCHED, searched_tuples
 from velado.release.methods.progressive._whole_tuples import whole_tuples_start
 from velado.release.methods.progressive.objective_search import (
@@ -137,7 +143,7 @@ class Progressive:
 
     Another *objective* than the loss is searched for in the same way, by `velado.release.methods.progressive.objectives`.
 
-    Effort *fast* searches a twelfth as long, and on large tables of categories not at all; *high* some twelve times as long.
+    Effort *fast* searches a twelfth as long, and on large tables whose best start is boxes not at all; *high* some twelve times as long.
     `lower_bound` proves how little *any* release of the same table in groups of the same size must lose.
 
     Cost: near O(n log n) for the tuples and their neighbours, O(n^2 d / k) for the clusters in blocks of at most 40,000
@@ -243,7 +249,7 @@ class Progressive:
         part = data.subset(joined)
         assert part.counts is not None
         begun = Partition.of(groups.labels[joined]).labels
-        least, effort = max(goal.least_rows, 1), _EFFORT[self.effort]
+        least, effort = max(goal.least_rows, 1), EFFORT[self.effort]
         found = searched_tuples(
             RowCovers.of(part), part.counts, begun, least, effort, seed=seed, progress=progress
         )
@@ -301,7 +307,7 @@ class Progressive:
             )
 
         mixture = ObjectiveMixture.of(self.objective)
-        effort = _EFFORT[self.effort]
+        effort = EFFORT[self.effort]
         stopped = Stopped()
         found = searched_for(data, rows, goal, mixture, starts, effort, seed=seed, told=told, stopped=stopped)
         notes: dict[str, object] = {
@@ -339,8 +345,10 @@ class Progressive:
         """
         least = max(goal.least_rows, 1)
         cells = data.rows * len(data.columns)
-        # Boxes alone are near the best on categories: a fast answer on a large table stops there.
-        enough = self.effort == "fast" and not rows.measure.lines and goal.rows_only and cells > _SMALL
+        # Boxes alone are near the best on categories, and not far from it where they are the best start: a fast answer
+        # on a large table stops there.
+        boxed = not rows.measure.lines or begun.name == BOXES
+        enough = self.effort == "fast" and boxed and goal.rows_only and cells > _SMALL
         # Groups that were searched for with sensitive values in view tell who knows the method more of these values
         # than groups that were merely made (`tests/attacks/test_minimality.py`): there the start is published.
         if enough or goal.reads_sensitive or not begun.cost > 0.0:
@@ -353,7 +361,7 @@ class Progressive:
         # whole boxes would not: much of the work is theirs.
         alike = rows.records < _DISTINCT * data.rows or least >= _LARGE_K
         boxes = goal.rows_only and not rows.measure.lines and alike and self.effort != "fast"
-        effort = _EFFORT[self.effort] * (0.65 if boxes else 1.0)
+        effort = EFFORT[self.effort] * (0.65 if boxes else 1.0)
         schedule = Schedule.of(data.rows, len(data.columns), least, goal.suppressible(data.rows), effort)
         world = world_for(data, rows)
         judge = None if goal.rows_only else lambda groups: goal.holds_in_parts(data, groups)
@@ -381,7 +389,7 @@ _WEIGHTED_SEARCHED = NoteName(
 _LARGE_K = 20
 _DISTINCT = 0.9
 _SMALL = 20_000
-_EFFORT = {"fast": 0.08, "default": 1.0, "high": 11.5}
+EFFORT = {"fast": 0.08, "default": 1.0, "high": 11.5}
 """About how many times the work of the default is done."""
 _BOXES = {"default": 1.5, "high": 30.0}
 """About how many seconds of one core the listing of boxes has; twice that for large groups at high effort."""
