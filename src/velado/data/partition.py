@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from velado.data.tallies import by_label
+
 IntArray = npt.NDArray[np.integer[Any]]
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
@@ -163,10 +165,8 @@ class Partition:
     @cached_property
     def _order(self) -> tuple[Int64Array, Int64Array]:
         # Rows sorted by group, and where each group starts: the basis of every per-group reduction.
-        rows = np.flatnonzero(self.kept)
-        order = rows[np.argsort(self.labels[rows], kind="stable")]
-        starts = np.concatenate(([0], np.cumsum(self.entries)[:-1])) if self.count else np.empty(0, np.int64)
-        return order, starts.astype(np.int64)
+        starts = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(self.entries, dtype=np.int64)))
+        return by_label(self.labels, starts), starts[:-1]
 
     def least_and_greatest(self, codes: IntArray) -> tuple[Int32Array, Int32Array]:
         """The smallest and the largest code of each group: with ordered codes, its cover."""
