@@ -1,4 +1,4 @@
-"""Kernels that count rows by label or by codes without sorting them."""
+"""Kernels that count, sort and rank rows by label or by packed codes in linear time."""
 
 from __future__ import annotations
 
@@ -58,3 +58,38 @@ def by_label(labels: Int32Array, starts: Int64Array) -> Int64Array:
             order[place[label]] = entry
             place[label] += 1
     return order
+
+
+@njit(cache=True)
+def ranked_keys(keys: Int64Array, space: int) -> tuple[Int32Array, int]:
+    """The rank of each key among the distinct ones, and how many there are; keys lie in 0..space - 1.
+
+    Sorted digit by digit of eleven bits, the least first: O(keys) for each digit that *space* has.
+    """
+    number = keys.size
+    order, other = np.empty(number, dtype=np.int32), np.empty(number, dtype=np.int32)
+    held, moved = keys.copy(), np.empty(number, dtype=np.int64)
+    for entry in range(number):
+        order[entry] = entry
+    shift = 0
+    while shift < 63 and (space - 1) >> shift:
+        place = np.zeros(2049, dtype=np.int64)
+        for entry in range(number):
+            place[((held[entry] >> shift) & 2047) + 1] += 1
+        if place.max() < number:  # else all keys share the digit
+            for digit in range(2048):
+                place[digit + 1] += place[digit]
+            for entry in range(number):
+                digit = (held[entry] >> shift) & 2047
+                moved[place[digit]] = held[entry]
+                other[place[digit]] = order[entry]
+                place[digit] += 1
+            held, moved = moved, held
+            order, other = other, order
+        shift += 11
+    rank = -1
+    for entry in range(number):
+        if entry == 0 or held[entry] != held[entry - 1]:
+            rank += 1
+        other[order[entry]] = rank
+    return other, rank + 1
