@@ -23,14 +23,9 @@ from velado.release.guarantees import (
 from velado.release.methods import DAS, FixedInterval, FullDomain, Mondrian
 from velado.release.sources.source_check import Judged
 from velado.release.sources.source_plan import ChosenPlan
-from velado.release.sources.source_release import (
-    PreparedSource,
-    SourceRelease,
-    check_written,
-    plan_release,
-    prepare_source,
-)
+from velado.release.sources.source_release import PreparedSource, plan_release, prepare_source
 from velado.release.sources.source_tuples import count_tuples, read_codes
+from velado.release.sources.source_written import SourceRelease, check_written
 
 KEY = Key(bytes(range(40)))
 NASTY = [

@@ -19,8 +19,9 @@ from velado.release.guarantees import EntropyLDiversity, LDiversity, TCloseness
 from velado.release.methods import DAS, Mondrian
 from velado.release.sources import source_plan
 from velado.release.sources.source_plan import choose_plan
-from velado.release.sources.source_release import check_written, plan_release, prepare_source
+from velado.release.sources.source_release import plan_release, prepare_source
 from velado.release.sources.source_tuples import read_codes
+from velado.release.sources.source_written import check_written
 from velado.study.engine_run import publish_files
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: velado[duckdb]")

@@ -12,8 +12,9 @@ from velado.engines.postgres_source import connected, new_table, open_table, wit
 from velado.errors import ParameterError, VeladoError
 from velado.release.methods import DAS, Mondrian
 from velado.release.sources.source_plan import choose_plan
-from velado.release.sources.source_release import check_written, plan_release, prepare_source
+from velado.release.sources.source_release import plan_release, prepare_source
 from velado.release.sources.source_tuples import read_codes
+from velado.release.sources.source_written import check_written
 
 pytest.importorskip("psycopg", reason="psycopg is not installed: velado[postgres]")
 pytestmark = pytest.mark.slow

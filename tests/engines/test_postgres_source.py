@@ -26,7 +26,8 @@ from velado.release.goal import check_published
 from velado.release.guarantees._guarantee import Verdict
 from velado.release.methods import Mondrian
 from velado.release.sources.source_check import check_source, published_groups
-from velado.release.sources.source_release import check_written, plan_release, prepare_source
+from velado.release.sources.source_release import plan_release, prepare_source
+from velado.release.sources.source_written import check_written
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: velado[postgres]")
 pytestmark = pytest.mark.slow

@@ -15,7 +15,8 @@ from velado.engines.duckdb_source import of_arrow, open_files
 from velado.engines.row_source import FileSink
 from velado.release.anonymize import anonymize
 from velado.release.methods import Progressive, _method
-from velado.release.sources.source_release import check_written, plan_release, prepare_source
+from velado.release.sources.source_release import plan_release, prepare_source
+from velado.release.sources.source_written import check_written
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: velado[duckdb]")
 

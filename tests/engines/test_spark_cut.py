@@ -18,8 +18,9 @@ from velado.errors import EngineError, ParameterError, VeladoError
 from velado.release.methods import DAS, Mondrian
 from velado.release.sources import source_check
 from velado.release.sources.source_plan import choose_plan
-from velado.release.sources.source_release import check_written, plan_release, prepare_source
+from velado.release.sources.source_release import plan_release, prepare_source
 from velado.release.sources.source_tuples import read_codes
+from velado.release.sources.source_written import check_written
 
 if find_spec("pyspark") is None:
     pytest.skip("pyspark is not installed: `make test-spark` runs these", allow_module_level=True)

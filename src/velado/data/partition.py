@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from velado.data.tallies import by_label, ranked_keys
+
 IntArray = npt.NDArray[np.integer[Any]]
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
@@ -21,6 +23,7 @@ Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 
 _KEY_LIMIT = 1 << 62
+_MANY_KEYS = 1 << 14  # fewer are sorted before a compiled kernel is loaded
 
 
 def _is_dense(space: int, keys: int) -> bool:
@@ -38,7 +41,7 @@ def group_by_codes(codes: Sequence[IntArray], sizes: Sequence[int]) -> tuple[Int
     (array([0, 1, 0], dtype=int32), 2)
     """
     labels, count = _rank(*_packed(codes, sizes))
-    return labels.astype(np.int32), count
+    return labels.astype(np.int32, copy=False), count
 
 
 def group_sizes(
@@ -61,14 +64,15 @@ def _packed(codes: Sequence[IntArray], sizes: Sequence[int]) -> tuple[Int64Array
     for column, size in zip(codes[1:], sizes[1:], strict=True):
         size = max(int(size), 1)
         if space > _KEY_LIMIT // size:
-            key, space = _rank(key, space)
+            ranks, space = _rank(key, space)
+            key = ranks.astype(np.int64)
         key *= size
         key += column
         space *= size
     return key, space
 
 
-def _rank(key: Int64Array, space: int) -> tuple[Int64Array, int]:
+def _rank(key: Int64Array, space: int) -> tuple[IntArray, int]:
     if key.size == 0:
         return key, 0
     if _is_dense(space, key.size):
@@ -76,15 +80,11 @@ def _rank(key: Int64Array, space: int) -> tuple[Int64Array, int]:
         seen[key] = True
         rank = np.cumsum(seen, dtype=np.int64) - 1
         return rank[key], int(rank[-1]) + 1
-    order = np.argsort(key, kind="stable")
-    ordered = key[order]
-    new = np.empty(key.size, dtype=bool)
-    new[0] = False
-    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
-    ordered = np.cumsum(new, dtype=np.int64)  # the sorted keys are no longer needed: large tables notice
-    labels = np.empty(key.size, dtype=np.int64)
-    labels[order] = ordered
-    return labels, int(ordered[-1]) + 1
+    if key.size > _MANY_KEYS:
+        ranks, count = ranked_keys(key, space)
+        return ranks, count
+    _, labels = np.unique(key, return_inverse=True)
+    return labels, int(labels.max()) + 1
 
 
 @dataclass(frozen=True)
@@ -163,10 +163,8 @@ class Partition:
     @cached_property
     def _order(self) -> tuple[Int64Array, Int64Array]:
         # Rows sorted by group, and where each group starts: the basis of every per-group reduction.
-        rows = np.flatnonzero(self.kept)
-        order = rows[np.argsort(self.labels[rows], kind="stable")]
-        starts = np.concatenate(([0], np.cumsum(self.entries)[:-1])) if self.count else np.empty(0, np.int64)
-        return order, starts.astype(np.int64)
+        starts = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(self.entries, dtype=np.int64)))
+        return by_label(self.labels, starts), starts[:-1]
 
     def least_and_greatest(self, codes: IntArray) -> tuple[Int32Array, Int32Array]:
         """The smallest and the largest code of each group: with ordered codes, its cover."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from velado.data.taxonomy import ROOT_LABEL
 from velado.measures.risk.reidentification import ClassSizes, class_sizes
-from velado.release.sources.source_release import SourceRelease
+from velado.release.sources.source_written import SourceRelease
 from velado.report.facts import OutputFacts, SourceFacts
 from velado.text import say
 

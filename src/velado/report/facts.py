@@ -301,7 +301,7 @@ class ReleaseFacts:
     @cached_property
     def together(self) -> ToldTogether:
         """Who is told apart by all published columns together."""
-        return told_together(self.release.aligned, self._owners)
+        return told_together(self.release.aligned, self._owners, self.release.checked.seen)
 
     @cached_property
     def steady_columns(self) -> tuple[str, ...]:

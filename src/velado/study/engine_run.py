@@ -38,16 +38,12 @@ from velado.release.asked_goal import goal_of
 from velado.release.goal import Progress, default_k, silent, within
 from velado.release.methods._method import Method
 from velado.release.run_settings import Guarantees, Plan, run_settings
-from velado.release.sources.source_release import (
-    SourceRelease,
-    check_written,
-    counts_people,
-    plan_release,
-    prepare_source,
-)
+from velado.release.sources.source_release import counts_people, plan_release, prepare_source
+from velado.release.sources.source_written import SourceRelease, check_written
 from velado.report.blocks import Page
 from velado.report.engine_facts import EngineFacts, StepTime
 from velado.report.engine_page import engine_page, engine_public_page
+from velado.report.evidence.engine_figures import engine_figures
 from velado.report.facts import OutputFacts, SourceFacts
 from velado.report.manifest import engine_manifest, manifest_json
 from velado.report.render import as_values, render_html, render_markdown, to_json
@@ -340,7 +336,7 @@ def _release(
     with clock.step() as progress, _watched(source, plan.rows, progress):
         written = write(plan.recoding(key, content))
     with clock.step():
-        release = check_written(plan, written)
+        release = check_written(plan, written, values=True)
         cells = written.formulas() if isinstance(written, SparkFiles) else count_formula_cells(written)
         output = replace(known(written), formulas=cells)
     if cells and recipe.formulas == "refuse":
@@ -400,6 +396,8 @@ def report_files(facts: EngineFacts, recipe: Recipe, key: Key) -> tuple[dict[str
         f"{PRIVATE}/recipe.toml": recipe.to_toml().encode(),
         f"{PRIVATE}/{OWNER_FILE}": key.secret + b"\n",
     }
+    with speaking("en"):
+        files[f"{PRIVATE}/measured.json"] = to_json(engine_figures(facts)).encode()
     with speaking(recipe.language):
         page = engine_page(facts)
         files[f"{PUBLIC}/about.html"] = render_html(engine_public_page(facts)).encode()

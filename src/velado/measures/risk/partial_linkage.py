@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
-from math import comb
+from math import comb, prod
 from typing import Unpack
 
 import numpy as np
 
-from velado.data.partition import IntArray, Partition, group_sizes
+from velado.data.partition import Int32Array, Int64Array, IntArray, Partition, group_sizes
+from velado.data.tallies import MANY, MOST_KEYS, crowds_met
 from velado.errors import ParameterError
 from velado.measures.recoded_columns import PublishedTable
 from velado.measures.risk.record_linkage import LinkageResult, LinkageRules, ReleasedColumn, record_linkage
@@ -200,9 +201,9 @@ def linkage_with(
 class _Distinct:
     """The distinct rows of a table and how many rows show each: regrouping them costs less than the rows."""
 
-    codes: list[IntArray]
-    sizes: list[int]
-    held: IntArray | None
+    codes: Int32Array  # column x distinct row
+    sizes: Int64Array
+    held: Int64Array | None
     rows: int
 
     @classmethod
@@ -210,18 +211,29 @@ class _Distinct:
         if (
             2 * classes.count > classes.rows
         ):  # nearly every row is its own: the rows are as good, and count one each
-            return cls(list(codes), list(sizes), None, classes.rows)
+            return cls(_stacked(codes), np.maximum(sizes, 1).astype(np.int64), None, classes.rows)
         example = np.empty(classes.count, dtype=np.int64)
         example[classes.labels] = np.arange(classes.rows)
-        return cls([column[example] for column in codes], list(sizes), classes.sizes, classes.rows)
+        kept = _stacked([column[example] for column in codes])
+        return cls(kept, np.maximum(sizes, 1).astype(np.int64), classes.sizes, classes.rows)
 
     def crowd(self, chosen: Sequence[int]) -> Crowd:
         if not self.rows:
             return Crowd(0, 0.0, 0, 0.0)
-        columns = [self.codes[at] for at in chosen], [self.sizes[at] for at in chosen]
-        sizes = group_sizes(*columns, self.held)
+        at = np.array(chosen, dtype=np.int64)
+        if prod(int(size) for size in self.sizes[at]) <= MOST_KEYS:
+            none = np.empty(0, dtype=np.int64)
+            held = none if self.held is None else self.held
+            groups, unique, least = crowds_met(self.codes, at, self.sizes, held)
+            if least < MANY:
+                return Crowd(unique, unique / self.rows, least, groups / self.rows)
+        sizes = group_sizes([self.codes[one] for one in at], self.sizes[at].tolist(), self.held)
         unique = int((sizes == 1).sum())
         return Crowd(unique, unique / self.rows, int(sizes.min()), int(sizes.size) / self.rows)
+
+
+def _stacked(codes: Sequence[IntArray]) -> Int32Array:
+    return np.stack(codes).astype(np.int32, copy=False)
 
 
 def _exposure(part: KnownSubset) -> tuple[float, ...]:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from velado.data.encode import VisibleTexts
-from velado.data.partition import IntArray
+from velado.data.partition import IntArray, Partition
 from velado.measures.risk.reidentification import uniqueness
 from velado.text import listed, say
 
@@ -47,13 +47,23 @@ class ToldTogether:
         return self.alone / max(self.units, 1)
 
 
-def told_together(frame: pl.DataFrame, people: IntArray | None = None) -> ToldTogether:
+def told_together(
+    frame: pl.DataFrame, people: IntArray | None = None, seen: VisibleTexts | None = None
+) -> ToldTogether:
     """Who is told apart in a published *frame* by all of its columns; *people* are codes of whose each row is.
+
+    *seen* are those of its columns that were coded already.
 
     >>> told_together(pl.DataFrame({"age": ["3*", "3*", "4*"]}))
     ToldTogether(unit='rows', units=3, alone=1)
     """
-    found = uniqueness((), (), (), people, VisibleTexts.of(frame, frame.columns).groups)
+    if seen is None:
+        groups = VisibleTexts.of(frame, frame.columns).groups
+    else:
+        rest = VisibleTexts.of(frame, [name for name in frame.columns if name not in seen.columns])
+        known = seen.groups
+        groups = Partition.by_codes([known.labels, *rest.codes], [known.count, *rest.sizes])
+    found = uniqueness((), (), (), people, groups)
     if found.unique_people is None or found.people is None:
         return ToldTogether("rows", found.rows, found.unique_rows)
     return ToldTogether("people", found.people, found.unique_people)

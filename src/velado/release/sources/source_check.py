@@ -10,7 +10,7 @@ where they lie, and the guarantees read those counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
@@ -192,17 +192,43 @@ def published_groups(source: RowSource, columns: Sequence[str]) -> PublishedGrou
     return PublishedGroups(source, keys, entries, frame, rows)
 
 
+def counted_values(
+    groups: PublishedGroups, schema: Schema
+) -> tuple[dict[str, ValueEntries], dict[str, ValueShape]]:
+    """The values of every sensitive column that is published, listed for each group, and how they lie to one another.
+
+    >>> import pyarrow as pa
+    >>> from velado.engines.duckdb_source import of_arrow
+    >>> from velado.testing.examples import small_table
+    >>> meaning = small_table(age=("quasi", "numeric", "20 30"), ill=("sensitive", "categorical", "a b")).schema
+    >>> written = of_arrow(pa.table({"age": ["20", "20"], "ill": ["a", "b"]}))
+    >>> counted_values(published_groups(written, ["age"]), meaning)[0]["ill"].counts
+    array([1, 1])
+    """
+    source = groups.source
+    sensitive: dict[str, ValueEntries] = {}
+    shapes: dict[str, ValueShape] = {}
+    for column in schema.sensitive:
+        if column.name in source.types.names:
+            table = table_of(source.domain(column.name), schema, column)
+            found, shape = sensitive_values(table)
+            shapes |= shape
+            sensitive[column.name] = groups.values_of(table, column.name, *found[column.name])
+    return sensitive, shapes
+
+
 def check_source(
     groups: PublishedGroups,
     schema: Schema,
     guarantees: Sequence[Guarantee],
     *,
     people: ValueEntries | None = None,
+    counted: tuple[Mapping[str, ValueEntries], Mapping[str, ValueShape]] | None = None,
 ) -> Checked:
     """Every guarantee checked on the visible groups of a published table where it lies.
 
     Sensitive values, where a promise speaks of them, are those the table shows. *people* are listed for each group where somebody knows them; else they are
-    the table's own, where it has a person column.
+    the table's own, where it has a person column. *counted* are the `counted_values` where somebody has them.
 
     >>> import pyarrow as pa
     >>> from velado.engines.duckdb_source import of_arrow
@@ -213,15 +239,10 @@ def check_source(
     1
     """
     source = groups.source
-    sensitive: dict[str, ValueEntries] = {}
-    shapes: dict[str, ValueShape] = {}
-    asked = any(guarantee.reads == "values" for guarantee in guarantees)
-    for column in schema.sensitive if asked else ():
-        if column.name in source.types.names:
-            table = table_of(source.domain(column.name), schema, column)
-            found, shape = sensitive_values(table)
-            shapes |= shape
-            sensitive[column.name] = groups.values_of(table, column.name, *found[column.name])
+    if counted is None:
+        asked = any(guarantee.reads == "values" for guarantee in guarantees)
+        counted = counted_values(groups, schema) if asked else ({}, {})
+    sensitive, shapes = counted
     person = schema.person
     crowds = any(one.reads == "crowd" and not one.rows_decide for one in guarantees)
     if people is None and crowds and person is not None and person.name in source.types.names:

@@ -1,10 +1,10 @@
-"""A release of a table on an engine: the method on counted tuples, what is published for each, and the fresh check."""
+"""A release of a table on an engine as it is planned: the method on counted tuples, and what is published for each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -16,26 +16,18 @@ from velado.data.partition import BoolArray, Int32Array, Int64Array, ValueEntrie
 from velado.data.schema import Schema
 from velado.data.table import Undeclared
 from velado.engines.row_source import Recoding, RowSource
-from velado.errors import EngineError, GuaranteeNotMet, ParameterError, SideDoorOpen
+from velado.errors import GuaranteeNotMet, ParameterError
 from velado.randomness import seeded
 from velado.release.asked_goal import goal_of, refuse_blanks, refuse_few
 from velado.release.goal import Checked, Goal, Progress, Promise, check_published, silent, within
-from velado.release.guarantees._guarantee import Guarantee, Verdict
+from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods._method import Method, repair
 from velado.release.methods.mondrian import Mondrian
 from velado.release.prepare import check_columns
 from velado.release.recoded import Recoded
 from velado.release.release import settled
 from velado.release.run_settings import Plan
-from velado.release.side_doors.door import SideDoor, quoted, refuse_small_door, telling_columns
-from velado.release.sources.source_check import (
-    Judged,
-    check_source,
-    judge,
-    published_groups,
-    refuse_not_yet,
-    smallest_group,
-)
+from velado.release.sources.source_check import Judged, judge, refuse_not_yet
 from velado.release.sources.source_cut import cut_source
 from velado.release.sources.source_plan import ChosenPlan, choose_plan
 from velado.release.sources.source_tuples import (
@@ -45,7 +37,6 @@ from velado.release.sources.source_tuples import (
     read_codes,
     refuse_cells,
 )
-from velado.settings import describe
 from velado.text import say
 
 
@@ -438,159 +429,3 @@ def _checked(data: EncodedTable, recoded: Recoded, goal: Goal) -> tuple[pl.DataF
     )
     of_entries = checked.partition.of_rows(groups)
     return shown, replace(checked, partition=replace(of_entries, weights=part.counts))
-
-
-@dataclass(frozen=True, repr=False)
-class SourceRelease:
-    """A table written from a plan, and what was found by counting the written rows.
-
-    *written* is the published table where it stands now; *checked* was counted there. *behind* is the smallest group for who also
-    reads the columns that tell a quasi-identifier, None where there are none.
-
-    >>> SourceRelease.__name__
-    'SourceRelease'
-    """
-
-    plan: PlannedRelease
-    checked: Checked
-    columns: tuple[str, ...]
-    behind: int | None = None
-
-    def __repr__(self) -> str:
-        state = "; ".join(verdict.sentence() for verdict in self.verdicts) or "no guarantee, measured only"
-        return f"{type(self).__name__}({self.plan.rows:,} rows by {self.plan.method.name}; {state})"
-
-    @property
-    def verdicts(self) -> tuple[Verdict, ...]:
-        """One verdict per guarantee, found on the written rows."""
-        return self.checked.verdicts
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What the owner should know before the table leaves."""
-        return (*self.public_warnings, *self.plan.prepared.codes.own_warnings)
-
-    @property
-    def public_warnings(self) -> tuple[str, ...]:
-        """What everybody who has the table may know of it."""
-        return (*self.plan.prepared.warnings, *self.plan.recoded.warnings)
-
-    def facts(self) -> dict[str, dict[str, object]]:
-        """Result, promise, cost and how it was made, without any cell value."""
-        plan, judged = self.plan, self.plan.prepared.judged
-        return {
-            "result": {
-                "rows": plan.rows,
-                "columns": list(self.columns),
-                "row_order": "drawn",
-                "suppressed_rows": plan.suppressed,
-            },
-            "promise": {
-                "type": plan.promise,
-                "verdicts": [asdict(verdict) for verdict in self.verdicts],
-                "readings_of_blanks": [asdict(reading) for reading in self.checked.readings],
-                "side_doors": [asdict(door) for door in judged.side_doors],
-                "signed_columns": [asdict(one) for one in judged.signed],
-                "warnings": list(self.warnings),
-                "judged": judged.said,
-            },
-            "cost": {"ncp": plan.loss, "ncp_by_column": plan.losses},
-            "how": {
-                "engine": plan.prepared.source.engine,
-                "plan": plan.prepared.chosen.name,
-                "plan_because": plan.prepared.chosen.why,
-                "tuples": plan.prepared.tuples.distinct,
-                "rounds": plan.prepared.tuples.rounds,
-                "parts": plan.prepared.tuples.parts,
-                "method": describe(plan.method),
-                "guarantees": [describe(guarantee) for guarantee in plan.goal.guarantees],
-                "suppression_limit": plan.goal.suppression,
-                "seed": plan.seed,
-                "operations": [],
-                "notes": dict(plan.recoded.notes),
-            },
-        }
-
-
-def check_written(plan: PlannedRelease, written: RowSource) -> SourceRelease:
-    """The release, if the rows that were written are those that were planned and keep every promise; else an error.
-
-    *written* is counted from its bytes. People, and sensitive values that are not published, are not in it: they are those
-    of the second count of the source, and the groups they stand behind must be there with the very same rows.
-
-    >>> check_written.__name__
-    'check_written'
-    """
-    quasi = [column.name for column in plan.recoded.columns]
-    groups = published_groups(written, quasi)
-    behind = np.bincount(plan.group, plan.counts[plan.recoded.kept], minlength=plan.shown.height)
-    expected = (
-        plan.shown.with_columns(pl.Series("rows of it", behind.astype(np.int64)))
-        .group_by(quasi)
-        .agg(pl.col("rows of it").sum())
-        .sort(quasi)
-    )
-    same = expected.equals(groups.frame.with_columns(pl.Series("rows of it", groups.rows)).sort(quasi))
-    if not same:
-        plan.prepared.source.unchanged()
-        raise EngineError(
-            "The table that was written is not the one that was planned.",
-            "Its groups, counted anew, differ, so no promise can be made of it and nothing was published.",
-            "Run it again when nobody writes to the source; if it stays so, please report it.",
-        )
-    people = plan.people_of(groups.frame)
-    checked = check_source(groups, plan.prepared.schema, plan.goal.guarantees, people=people)
-    hidden = [c.name for c in plan.prepared.schema.sensitive if c.name not in written.types.names]
-    if hidden:
-        checked = _with_planned(plan, checked, hidden)
-    for verdict in checked.verdicts:
-        if not verdict.holds:
-            raise GuaranteeNotMet(
-                verdict.failure(),
-                "People in them could be picked out of the published table, so nothing was published.",
-                "Run it again; if it stays so, please report it.",
-            )
-    return SourceRelease(plan, checked, plan.columns, _behind_doors(plan, written, quasi))
-
-
-def _with_planned(plan: PlannedRelease, checked: Checked, hidden: Sequence[str]) -> Checked:
-    """The verdicts with the values of columns that are not in the table, as the plan counted them."""
-    asked = [
-        planned if getattr(guarantee, "column", "") in (None, *hidden) else found
-        for guarantee, found, planned in zip(
-            plan.goal.guarantees, checked.verdicts, plan.planned.verdicts, strict=True
-        )
-    ]
-    return replace(checked, verdicts=tuple(asked))
-
-
-def _behind_doors(plan: PlannedRelease, written: RowSource, quasi: Sequence[str]) -> int | None:
-    """The smallest group behind all telling columns; a door that leaves too few is refused, as in memory."""
-    doors = plan.prepared.judged.side_doors
-    sensitive = [column.name for column in plan.prepared.schema.sensitive]
-    for door in doors:
-        if counts_people(plan.goal):
-            refuse_small_door(door, doors, partial(_no_people_behind, door), quasi, sensitive=sensitive)
-        there = [name for name in door.columns if name in written.types.names]
-        refuse_small_door(
-            door,
-            doors,
-            partial(smallest_group, written, [*quasi, *there]),
-            quasi,
-            least=plan.goal.k or 2,
-            sensitive=sensitive,
-        )
-    columns = [name for name in telling_columns(doors, quasi) if name in written.types.names]
-    return smallest_group(written, [*quasi, *columns]) if columns else None
-
-
-def _no_people_behind(door: SideDoor) -> int:
-    raise SideDoorOpen(
-        say(
-            "Column {columns} gives quasi-identifier '{reveals}' away, and an engine cannot count people behind it yet.",
-            columns=quoted(door.columns),
-            reveals=door.reveals,
-        ),
-        door.undoing(),
-        'Set publish = false or side_door = "accept" for it, count rows with --per row, or use --engine memory.',
-    )

@@ -14,13 +14,8 @@ from velado.errors import ParameterError, SchemaError
 from velado.release.asked_goal import goal_of
 from velado.release.goal import Progress, silent, within
 from velado.release.run_settings import RunSettings
-from velado.release.sources.source_release import (
-    SourceRelease,
-    check_written,
-    counts_people,
-    plan_release,
-    prepare_source,
-)
+from velado.release.sources.source_release import counts_people, plan_release, prepare_source
+from velado.release.sources.source_written import SourceRelease, check_written
 from velado.text import say
 
 
@@ -96,7 +91,7 @@ def anonymize_spark(
     progress(0.8, say("counting what was written"))
     made = check_written(plan, of_spark(published))
     progress(1.0, say("done"))
-    return SparkRelease(made.plan, made.checked, made.columns, made.behind, published)
+    return SparkRelease(**vars(made), frame=published)
 
 
 def _refuse_not_on_spark(schema: object, asked: RunSettings, population: object) -> None:

@@ -1,0 +1,50 @@
+"""The counting kernels give what sorting gives."""
+
+import numpy as np
+import pytest
+
+from velado.data.partition import Partition, group_by_codes
+from velado.data.tallies import MANY, by_label, crowds_met, ranked_keys
+
+
+@pytest.mark.parametrize("space", [1, 3, 2048, 2049, 10**6, 1 << 40, 1 << 62])
+def test_ranks_are_those_of_sorted_keys(space: int) -> None:
+    keys = np.random.default_rng(0).integers(0, space, 5000)
+    distinct, wanted = np.unique(keys, return_inverse=True)
+    ranks, count = ranked_keys(keys, space)
+    assert count == distinct.size
+    assert np.array_equal(ranks, wanted)
+
+
+def test_many_rows_are_grouped_as_few_are() -> None:
+    rng = np.random.default_rng(1)
+    codes = [rng.integers(0, size, 40_000).astype(np.int32) for size in (900, 800, 700, 1 << 20, 1 << 20)]
+    labels, count = group_by_codes(codes, [900, 800, 700, 1 << 20, 1 << 20])
+    distinct, wanted = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
+    assert count == len(distinct)
+    assert np.array_equal(labels, wanted.ravel())
+
+
+def test_rows_of_a_label_stay_in_their_order_and_suppressed_ones_are_left_out() -> None:
+    labels = np.array([2, -1, 0, 2, 0], dtype=np.int32)
+    assert by_label(labels, np.array([0, 2, 2, 4])).tolist() == [2, 4, 0, 3]
+    order, starts = Partition.of(np.array([-1, -1])).members()
+    assert order.size == 0
+    assert starts.size == 0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_crowds_are_those_of_a_plain_count(weighted: bool) -> None:
+    rng = np.random.default_rng(2)
+    codes = rng.integers(0, 6, (3, 400)).astype(np.int32)
+    weights = rng.integers(1, 4, 400) if weighted else np.empty(0, dtype=np.int64)
+    _, where = np.unique(codes[[0, 2]], axis=1, return_inverse=True)
+    sizes = np.bincount(where.ravel(), weights if weighted else None)
+    found = crowds_met(codes, np.array([0, 2]), np.array([6, 6, 6]), weights)
+    assert found == (sizes.size, int((sizes == 1).sum()), int(min(sizes.min(), MANY)))
+
+
+def test_a_crowd_beyond_a_byte_is_said_to_be_beyond_it() -> None:
+    codes = np.zeros((1, 600), dtype=np.int32)
+    nothing = np.empty(0, dtype=np.int64)
+    assert crowds_met(codes, np.array([0]), np.array([1]), nothing) == (1, 0, MANY)
