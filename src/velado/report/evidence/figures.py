@@ -9,6 +9,7 @@ from typing import Any
 from velado.release.operations import columns_of
 from velado.report.facts import ReleaseFacts
 from velado.report.manifest import coarse
+from velado.settings import table_of
 from velado.text import told
 
 VERSION = 1
@@ -86,6 +87,7 @@ def measured_figures(facts: ReleaseFacts) -> dict[str, Any]:
         **rounded,
         "inference": [coarse(one) for one in inference],
         "side_doors": [coarse(one) for one in doors],
+        "decisions": [table_of(one) for one in facts.decisions],
         "warnings": [told(one, "en") for one in facts.warnings],
     }
 
