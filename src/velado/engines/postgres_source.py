@@ -104,9 +104,28 @@ def connected(url: str) -> Any:
         for setting in SETTINGS:
             connection.execute(setting)
         connection.commit()
+    except psycopg.OperationalError as error:
+        raise _refused(str(error)) from None
     except (psycopg.Error, UnicodeError, ValueError):
         raise unreachable() from None
     return connection
+
+
+def _refused(said: str) -> EngineError:
+    """Why nobody was let in, where the server's words for it are known; they are not repeated: they may hold an address."""
+    if "FATAL" in said and ("authentication failed" in said or "no password supplied" in said):
+        return EngineError(
+            "The PostgreSQL server did not accept the name or the password.",
+            "It was reached, and let nobody in.",
+            "Check the name in the address, and what PGPASSWORD, ~/.pgpass or the service file says.",
+        )
+    if "FATAL" in said and ('database "' in said or 'role "' in said):
+        return EngineError(
+            "The PostgreSQL server does not know the name or the database of the address.",
+            "It was reached, and opened nothing.",
+            "Check the name before the @ (without one it is that of your account), and the database at the end.",
+        )
+    return unreachable()
 
 
 def unreachable() -> EngineError:
