@@ -14,7 +14,7 @@ from velado.engines.attached_database import open_database
 from velado.engines.duckdb_source import DuckDBSource, open_files
 from velado.engines.open_source import is_database
 from velado.engines.remote_files import of_parquet
-from velado.engines.row_source import FileSink, Recoding
+from velado.engines.row_source import FileSink, Recoding, as_read
 from velado.errors import MissingExtra, ParameterError, TableError
 from velado.study.engine_run import publish_files
 
@@ -45,6 +45,8 @@ MADE = {"duckdb": duckdb_file, "sqlite": sqlite_file}
 
 
 def published(case: Case, source: DuckDBSource, folder: Path) -> tuple[object, ...]:
+    source = as_read(source, case.schema)
+
     def write(recoding: Recoding) -> DuckDBSource:
         sink = FileSink(folder / "out.parquet", "parquet")
         source.write(recoding, sink)

@@ -9,6 +9,7 @@ from tests.engines.test_cut_first import differing, few, near_unique
 from tests.engines.test_postgres_source import load, loaded  # noqa: F401
 
 from velado.engines.postgres_source import connected, new_table, open_table, within
+from velado.engines.row_source import as_read
 from velado.errors import ParameterError, VeladoError
 from velado.release.methods import DAS, Mondrian
 from velado.release.sources.source_plan import choose_plan
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 def by_plan(case: Case, url: str, name: str, most: int | None) -> tuple[object, ...]:
     """What the server publishes, cut into parts of at most *most* rows, or compressed for None."""
-    source = open_table(url, name)
+    source = as_read(open_table(url, name), case.schema)
     try:
         plan_name = "compress" if most is None else "cut"
         ready = prepare_source(source, case.schema, per=case.per, method=case.method, plan=plan_name)

@@ -20,7 +20,7 @@ from velado.engines.postgres_source import (
     relation_of,
     within,
 )
-from velado.engines.row_source import Recoding, RowSource
+from velado.engines.row_source import Recoding, RowSource, as_read
 from velado.errors import EngineError, OutputError, TableError
 from velado.release.goal import check_published
 from velado.release.guarantees._guarantee import Verdict
@@ -59,7 +59,7 @@ def load(url: str, names: list[str], frame: pl.DataFrame) -> str:
 
 
 def by_postgres(case: Case, url: str, name: str, judge: bool = True) -> tuple[object, ...]:
-    source = open_table(url, name)
+    source = as_read(open_table(url, name), case.schema)
     kept = []
 
     def write(recoding: Recoding) -> PostgresSource:

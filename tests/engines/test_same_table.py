@@ -8,7 +8,7 @@ import pytest
 from tests.engines.same_table import Case, in_memory, on_engine, random_case
 
 from velado.engines.duckdb_source import DuckDBSource, of_arrow, open_files
-from velado.engines.row_source import FileSink, Recoding
+from velado.engines.row_source import FileSink, Recoding, as_read
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: velado[duckdb]")
 
@@ -22,6 +22,7 @@ def by_duckdb(
     written: list[DuckDBSource] | None = None,
 ) -> tuple[object, ...]:
     """What DuckDB publishes of *source*, written as *format* and read again; *written* gets the table as it is read."""
+    source = as_read(source, case.schema)
 
     def write(recoding: Recoding) -> DuckDBSource:
         sink = FileSink(folder / f"out.{format}", format)

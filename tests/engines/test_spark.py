@@ -14,6 +14,7 @@ import velado
 from velado.data.keys import Key
 from velado.data.schema import Schema
 from velado.engines.duckdb_source import of_arrow
+from velado.engines.row_source import as_read
 from velado.errors import EngineError, MissingExtra, ParameterError, SchemaError, TableError, VeladoError
 from velado.release.guarantees import LDiversity, TCloseness
 from velado.release.run_settings import run_settings
@@ -45,7 +46,7 @@ def on_spark(case: Case, session, parts: int) -> tuple[object, ...]:
     """What Spark publishes of a case, from the frame that it keeps."""
     from velado.engines.spark_source import held, of_spark
 
-    source = of_spark(as_spark(session, case.frame, parts))
+    source = as_read(of_spark(as_spark(session, case.frame, parts)), case.schema)
     return on_engine(case, source, lambda recoding: of_spark(held(source.recoded(recoding))))
 
 

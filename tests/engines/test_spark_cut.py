@@ -14,6 +14,7 @@ from tests.engines.test_cut_first import differing, few, near_unique
 
 import velado
 from velado.data.schema import Schema
+from velado.engines.row_source import as_read
 from velado.errors import EngineError, ParameterError, VeladoError
 from velado.release.methods import DAS, Mondrian
 from velado.release.sources import source_check
@@ -34,7 +35,7 @@ def by_plan(case: Case, session, parts: int, most: int | None) -> tuple[object, 
     """What Spark publishes of rows in *parts*, cut into parts of at most *most* rows, or compressed for None."""
     from velado.engines.spark_source import held, of_spark
 
-    source = of_spark(as_spark(session, case.frame, parts))
+    source = as_read(of_spark(as_spark(session, case.frame, parts)), case.schema)
     try:
         plan_name = "compress" if most is None else "cut"
         ready = prepare_source(source, case.schema, per=case.per, method=case.method, plan=plan_name)

@@ -66,7 +66,7 @@ def decoded(frame: pl.DataFrame, schema: Schema, intervals: str = "text") -> pl.
 def _ends_of(series: pl.Series, schema: Schema, how: str) -> list[pl.Series]:
     """A column of stated numbers as one series of middles or two of ends; the series itself where it states others."""
     texts = series.cast(pl.String)
-    texts = texts.set(texts.is_in([*schema.missing_values, ROOT_LABEL]).fill_null(False), None)
+    texts = texts.set(texts.is_in([*schema.missing_texts(series.name), ROOT_LABEL]).fill_null(False), None)
     distinct = texts.drop_nulls().unique()
     decimal = schema.decimal if series.dtype == pl.String else "."
     found = [stated_number(text, decimal) for text in distinct]

@@ -132,10 +132,16 @@ class Inspection:
         return found | {"rows_per_person": self.rows_per_person, "schema": self.schema.to_dict()}
 
 
-def inspect(table: Any, *, missing_values: Sequence[str] | None = None) -> Inspection:
+def inspect(
+    table: Any,
+    *,
+    missing_values: Sequence[str] | None = None,
+    missing_in: Mapping[str, Sequence[str]] | None = None,
+) -> Inspection:
     """What a table seems to hold and a schema for it; the roles it already has are not looked at.
 
     *missing_values* are the texts that mean no value, where somebody said so; without them those that usually do.
+    *missing_in* are those of single columns beside them.
     *table* is a Table, a data frame or the path of a file. Shapes are judged on 5,000 values of each column, sets on
     100,000 evenly spaced rows; numbers, dates, counts and uniqueness on all rows. O(n log n) for each column.
 
@@ -149,7 +155,11 @@ def inspect(table: Any, *, missing_values: Sequence[str] | None = None) -> Inspe
         tokens = table.once(("tokens",), lambda: missing_tokens(table.frame))
     else:
         tokens = tuple(dict.fromkeys(missing_values))
+    own = {name: tuple(dict.fromkeys([*tokens, *more])) for name, more in (missing_in or {}).items()}
     settings = replace(table.schema, missing_values=tokens)
+    settings = settings.with_columns(
+        replace(column, missing_values=own.get(name)) for name, column in settings.columns.items()
+    )
     table = table.with_schema(settings)
     _count_texts(table)
     judged = {identifying.column: identifying for identifying in identifying_columns(table)}
@@ -177,7 +187,7 @@ def inspect(table: Any, *, missing_values: Sequence[str] | None = None) -> Inspe
         ]
     found = _without_copies(found, coded)
     schema = replace(
-        settings.with_columns(_proposed(finding) for finding in found),
+        settings.with_columns(replace(_proposed(one), missing_values=own.get(one.name)) for one in found),
         decimal=decimal,
         separator=None if table.separator == "," else table.separator,
     )
@@ -343,7 +353,9 @@ def _normal_values(table: Table, column: Column, sizes: pl.DataFrame) -> tuple[p
 def _codes(table: Table, seen: SeenColumn, name: str) -> tuple[MissingCode, ...]:
     sizes = seen.sizes.drop_nulls() if seen.written is None else seen.written
     counts = sizes.get_column("rows").to_numpy().astype(np.int64)
-    return find_missing_codes(name, sizes.get_column("value"), counts, frozenset(table.schema.missing_values))
+    return find_missing_codes(
+        name, sizes.get_column("value"), counts, frozenset(table.schema.missing_texts(name))
+    )
 
 
 def _role(
@@ -529,7 +541,7 @@ def _of_code(code: MissingCode) -> Sentence:
     parts = {"code": _written(code.code), "rows": say_n("{n:,} row", "{n:,} rows", code.rows)}
     if code.applied:
         return say("{code} in {rows} may mean no value (it stands in missing_values).", **parts)
-    return say("{code} in {rows} may mean no value; then add it to missing_values in [table].", **parts)
+    return say("{code} in {rows} may mean no value; then add it to missing_values of its column.", **parts)
 
 
 def _asking(finding: ColumnFinding) -> list[Sentence]:

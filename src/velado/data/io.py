@@ -66,7 +66,7 @@ def read_table(
         if schema is None:
             return source
         kept = source.source, source.fingerprint, undeclared, source.separator, source.encoding
-        return Table.of(source.frame, schema, *kept).arrived(source.came, source.dropped)
+        return Table.of(source.frame, schema, *kept).blanked().arrived(source.came, source.dropped)
     if isinstance(source, str | Path):
         # A schema's own default is UTF-8, so that only another one is a declaration.
         declared = None if schema is None or is_utf8_name(schema.encoding) else schema.encoding
@@ -83,7 +83,7 @@ def read_table(
         # What was found is said, so that the schema `inspect` proposes says it too.
         schema = Schema(columns, encoding="utf-8" if is_utf8_name(found.encoding) else found.encoding)
     table = Table.of(found.frame, schema, name, found.digest, undeclared, found.separator, found.encoding)
-    return table.arrived(found.came, found.left_out)
+    return table.blanked().arrived(found.came, found.left_out)
 
 
 @dataclass(frozen=True)

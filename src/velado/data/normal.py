@@ -171,7 +171,7 @@ def _numbers_in(table: Table, column: Column) -> tuple[str, bool]:
 
 def _no_values(table: Table, column: Column, case: str) -> list[str]:
     """The normal forms that mean no value: of the texts the schema calls missing, and of nothing at all."""
-    return list(_missing_forms(table.schema.missing_values, case, *_numbers_in(table, column)))
+    return list(_missing_forms(table.schema.missing_texts(column.name), case, *_numbers_in(table, column)))
 
 
 @lru_cache(maxsize=256)

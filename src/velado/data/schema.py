@@ -202,6 +202,13 @@ class Column:
     taxonomy: Annotated[TaxonomySpec | None, Setting("a level file, or a builder with its options")] = None
     person: Annotated[bool, Setting("rows that share its value are one person")] = False
     missing: Annotated[MissingPolicy | None, Setting("what a blank is, where it differs from [table]")] = None
+    missing_values: Annotated[
+        tuple[str, ...] | None,
+        Setting(
+            "texts that mean no value in it, instead of those of [table]",
+            example='missing_values = ["", "-999"]',
+        ),
+    ] = None
     publish: Annotated[bool, Setting("whether it stands in the release")] = True
     side_door: Annotated[Signature, Setting("sign off that it gives a quasi-identifier away")] = "refuse"
     identifier: Annotated[Signature, Setting("sign off that it looks like an identifier")] = "refuse"
@@ -324,7 +331,8 @@ class Schema:
     """Columns in order, and how the file as a whole is read.
 
     *missing* says what a blank quasi-identifier is: a "value" of its own, "refuse" (an error), or "suppress"
-    (the row is dropped and counts against the limit). *missing_values* are the texts that mean no value.
+    (the row is dropped and counts against the limit). *missing_values* are the texts that mean no value in every column that does
+    not list its own: they are blank wherever the table is read, and so in what is published.
 
     >>> Schema({"age": Column("age", "quasi")}).quasi[0].name
     'age'
@@ -392,6 +400,23 @@ class Schema:
     def missing_policy(self, column: Column) -> MissingPolicy:
         """The policy in force for one column."""
         return column.missing or self.missing
+
+    def missing_texts(self, name: str) -> tuple[str, ...]:
+        """The texts that mean no value in one column, declared or not.
+
+        >>> ages = Column("age", missing_values=("", "999"))
+        >>> Schema({"age": ages}, missing_values=("", "NA")).missing_texts("age")
+        ('', '999')
+        """
+        column = self.columns.get(name)
+        own = None if column is None else column.missing_values
+        return self.missing_values if own is None else own
+
+    @property
+    def all_missing_texts(self) -> tuple[object, ...]:
+        """What means no value anywhere: two schemas that agree on it find the same cells blank."""
+        own = {c.name: c.missing_values for c in self.columns.values() if c.missing_values is not None}
+        return self.missing_values, *sorted(own.items())
 
     def with_columns(self, columns: Iterable[Column]) -> Schema:
         """The same settings with other columns."""

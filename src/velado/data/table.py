@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import polars as pl
 
+from velado.data.blanks import NoValue, blanked
 from velado.data.frames import CameAs
 from velado.data.schema import Column, Schema
 from velado.errors import ParameterError, SchemaError, TableError
@@ -123,7 +124,7 @@ class Table:
 
     def of_cells(self, asked: tuple[object, ...], make: Callable[[], T]) -> T:
         """As `once`, for what no role and no kind changes: the table with another schema gets it too."""
-        key = (self.schema.missing_values, *asked)
+        key = (self.schema.all_missing_texts, *asked)
         if key not in self._cells:
             self._cells[key] = make()
         found: T = self._cells[key]
@@ -149,17 +150,21 @@ class Table:
         return out
 
     def is_missing(self, name: str) -> pl.Series:
-        """True where a column has no value: null, or one of the texts the schema calls missing."""
+        """True where a column has no value: null, or what the schema says to mean none in it."""
         return self.of_cells(("missing", name), lambda: self._missing(name))
 
     def _missing(self, name: str) -> pl.Series:
         series = self.frame.get_column(name)
-        missing = series.is_null()
-        if series.dtype == pl.String:
-            missing = missing | series.is_in(list(self.schema.missing_values))
-        elif series.dtype.is_float() and any(m.lower() == "nan" for m in self.schema.missing_values):
-            missing = missing | series.is_nan().fill_null(False)
+        texts = self.schema.missing_texts(name)
+        missing = series.is_null() | NoValue.of(texts, self.schema.decimal).marks(series)
+        if series.dtype == pl.String and "" in texts:
+            missing = missing | (series == "")
         return missing.fill_null(True)
+
+    def blanked(self) -> Table:
+        """The same table with nothing in the cells that the schema says to mean no value: so it is published."""
+        frame = blanked(self.frame, self.schema)
+        return self if frame is self.frame else self.with_frame(frame)
 
     def text(self, name: str) -> pl.Series:
         """A column as text, missing values as null."""

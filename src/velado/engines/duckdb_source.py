@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import base64
-import glob
 import hashlib
-import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from fnmatch import fnmatch
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import polars as pl
 import pyarrow as pa
 
+from velado.data.blanks import NoValue
 from velado.data.schema import Schema
 from velado.engines.duckdb_files import (
     Stamp,
@@ -30,8 +28,8 @@ from velado.engines.duckdb_files import (
     stamp,
     threads,
 )
+from velado.engines.lake import lake_files, lake_root
 from velado.engines.piecewise import joined
-from velado.engines.places import ARROW, CSV, PARQUET
 from velado.engines.room import DEFAULT_ROOM
 from velado.engines.row_source import (
     ROWS,
@@ -43,6 +41,7 @@ from velado.engines.row_source import (
     coded_cells,
     coding_list,
     tuple_statement,
+    without_values,
 )
 from velado.engines.sql_cut import SqlLots, cut_columns
 from velado.errors import EngineError, OutputError, ParameterError, TableError
@@ -56,70 +55,6 @@ _ROW_GROUP = 122_880
 _WHOLE_HASH = 1 << 64
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _LOOKS = 0.5
-
-
-def lake_files(place: str | Path) -> list[Path]:
-    """The files that a path, a folder or a pattern names, sorted; a folder stands for all CSV, Parquet or Arrow files below it.
-
-    >>> lake_files("no/such/*.parquet")
-    Traceback (most recent call last):
-    velado.errors.TableError: No file matches 'no/such/*.parquet'. Nothing was read. Check the path; quote a pattern so that the shell leaves it alone.
-    """
-    text = str(place)
-    if os.path.isfile(text):
-        return [Path(text)]
-    root = lake_root(text)
-    if os.path.isdir(text):
-        below = [Path(folder, name) for folder, _, names in os.walk(text) for name in names]
-        found = [path for path in below if _is_table(path, root)]
-    else:
-        rest = Path(text).parts[len(root.parts) :]
-        # A link that leads nowhere is a part that cannot be read, and is refused by whoever reads it.
-        below = [root / name for name in glob.glob(os.path.join("", *rest), root_dir=root, recursive=True)]
-        found = [path for path in below if not path.is_dir() and not is_hidden(path, root, rest)]
-    if not found:
-        raise TableError(
-            say("No file matches '{place}'.", place=text),
-            "Nothing was read.",
-            "Check the path; quote a pattern so that the shell leaves it alone.",
-        )
-    return sorted(found)
-
-
-def lake_root(place: str | Path) -> Path:
-    """The folder that a path, a folder or a pattern begins at; folders below it may tell columns.
-
-    >>> lake_root("lake/year=*/*.parquet").name, lake_root("lake/year=2024/*.parquet").name
-    ('lake', 'year=2024')
-    """
-    text = str(place)
-    if os.path.isdir(text):
-        return Path(text)
-    root = Path()
-    for part in Path(text).parts[:-1]:
-        # A folder that is called so is no pattern.
-        if glob.has_magic(part) and not (root / part).is_dir():
-            break
-        root /= part
-    return root
-
-
-def _is_table(path: Path, root: Path) -> bool:
-    return not is_hidden(path, root, ()) and path.suffix.lower() in (*PARQUET, *CSV, *ARROW)
-
-
-def is_hidden(path: PurePath, root: PurePath, asked: Sequence[str]) -> bool:
-    """Whether a file below *root* is none of the table's, by its name or that of a folder, unless a part of the pattern *asked* for it.
-
-    >>> is_hidden(Path("lake/_temporary/0/a.parquet"), Path("lake"), ["**", "*.parquet"])
-    True
-    """
-    # Writers of lakes leave _SUCCESS, .crc and folders of unfinished work beside the data; who asks for them gets them.
-    named = [part for part in asked if part[:1] in ("_", ".")]
-    return any(
-        part[:1] in ("_", ".") and not any(fnmatch(part, own) for own in named)
-        for part in path.relative_to(root).parts
-    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -149,6 +84,19 @@ class DuckDBSource:
 
     def __repr__(self) -> str:
         return f"DuckDBSource({self.name!r}, {self.rows:,} rows, {len(self.types)} columns)"
+
+    def blanked(self, none: Mapping[str, NoValue]) -> DuckDBSource:
+        """The same rows with nothing in the cells that mean no value, which *none* says by column."""
+        changed = {}
+        for name in self.types.names:
+            if name in none:
+                cell, type_ = self._cell(name), self.types.field(name).type
+                made = without_values(cell, type_, none[name], lambda text: f"'{quoted(text)}'") or cell
+                if pa.types.is_floating(type_) and none[name].nan:
+                    made = f"CASE WHEN isnan({cell}) THEN NULL ELSE {made} END"
+                if made != cell:
+                    changed[cell] = made
+        return _with_cells(self, changed)
 
     def filled(self, columns: Sequence[str], blanks: Sequence[str]) -> DuckDBSource:
         """The rows that have a value in each of *columns*; *blanks* are texts that mean none."""
@@ -568,6 +516,18 @@ def of_arrow(table: pa.Table, *, name: str = "table", memory: str | None = None)
     return counted_source(source, table.column_names)
 
 
+def _with_cells(source: D, changed: Mapping[str, str]) -> D:
+    """The same rows, some of whose cells are what SQL makes of them."""
+    if not changed:
+        return source
+    made = ", ".join(f"{sql} AS {cell}" for cell, sql in changed.items())
+    return replace(
+        source,
+        relation=f"(SELECT * REPLACE ({made}) FROM {source.relation}) AS file",
+        placed=f"(SELECT * REPLACE ({made}) FROM {source.placed}) AS file" if source.placed else "",
+    )
+
+
 def counted_source(source: D, names: Sequence[str]) -> D:
     """The source with its columns' true *names*, their types and the number of its rows.
 
@@ -578,17 +538,11 @@ def counted_source(source: D, names: Sequence[str]) -> D:
     shown = source._arrow("SELECT * FROM {rows} LIMIT 0").schema
     ((rows,),) = source._ask("SELECT count(*) FROM {rows}").fetchall()
     # To DuckDB -0.0 and 0.0 are equal, but their texts are not: there is one zero.
-    zeros = [
-        f"CASE WHEN f{at} = 0 THEN abs(f{at}) ELSE f{at} END AS f{at}"
+    zeros = {
+        f"f{at}": f"CASE WHEN f{at} = 0 THEN abs(f{at}) ELSE f{at} END"
         for at, field in enumerate(shown)
         if pa.types.is_floating(field.type)
-    ]
-    if zeros:
-        one_zero = f"(SELECT * REPLACE ({', '.join(zeros)}) FROM {{}}) AS file"
-        source = replace(
-            source,
-            relation=one_zero.format(source.relation),
-            placed=one_zero.format(source.placed) if source.placed else "",
-        )
+    }
+    source = _with_cells(source, zeros)
     types = pa.schema([pa.field(name, field.type) for name, field in zip(names, shown, strict=True)])
     return replace(source, types=types, rows=int(rows))

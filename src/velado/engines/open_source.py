@@ -7,11 +7,12 @@ from typing import Literal
 
 from velado.data.schema import Schema
 from velado.engines.attached_database import database_kind, open_database
-from velado.engines.duckdb_source import lake_files, open_files
+from velado.engines.duckdb_source import open_files
+from velado.engines.lake import lake_files
 from velado.engines.places import DATABASES, REMOTE, SERVERS
 from velado.engines.postgres_source import open_table
 from velado.engines.remote_files import open_remote
-from velado.engines.row_source import RowSource
+from velado.engines.row_source import RowSource, as_read
 from velado.engines.spark_files import open_spark_files
 
 Reader = Literal["duckdb", "spark"]
@@ -55,11 +56,14 @@ def open_source(
     Traceback (most recent call last):
     velado.errors.TableError: No file matches 'no/such/*.csv'. Nothing was read. Check the path; quote a pattern so that the shell leaves it alone.
     """
+    opened: RowSource
     if place.startswith(SERVERS):
-        return open_table(place, table or "", memory=memory)
-    if place.startswith(REMOTE):
-        return open_remote(place, folder, memory=memory)
-    if is_database(place):
-        return open_database(Path(place), table, folder, memory=memory)
-    reads = open_spark_files if engine == "spark" else open_files
-    return reads(place, schema, folder, memory=memory)
+        opened = open_table(place, table or "", memory=memory)
+    elif place.startswith(REMOTE):
+        opened = open_remote(place, folder, memory=memory)
+    elif is_database(place):
+        opened = open_database(Path(place), table, folder, memory=memory)
+    else:
+        reads = open_spark_files if engine == "spark" else open_files
+        opened = reads(place, schema, folder, memory=memory)
+    return as_read(opened, schema)

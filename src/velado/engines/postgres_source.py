@@ -8,7 +8,7 @@ made, filled, counted and checked before anybody else can see it, and a run that
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -16,6 +16,7 @@ from typing import Any, cast
 import polars as pl
 import pyarrow as pa
 
+from velado.data.blanks import NoValue
 from velado.engines.duckdb_files import need
 from velado.engines.room import room_of
 from velado.engines.row_source import (
@@ -28,6 +29,7 @@ from velado.engines.row_source import (
     coded_cells,
     coding_list,
     tuple_statement,
+    without_values,
 )
 from velado.engines.sql_cut import SqlLots, cut_columns
 from velado.errors import EngineError, OutputError, ParameterError, TableError
@@ -102,9 +104,28 @@ def connected(url: str) -> Any:
         for setting in SETTINGS:
             connection.execute(setting)
         connection.commit()
+    except psycopg.OperationalError as error:
+        raise _refused(str(error)) from None
     except (psycopg.Error, UnicodeError, ValueError):
         raise unreachable() from None
     return connection
+
+
+def _refused(said: str) -> EngineError:
+    """Why nobody was let in, where the server's words for it are known; they are not repeated: they may hold an address."""
+    if "FATAL" in said and ("authentication failed" in said or "no password supplied" in said):
+        return EngineError(
+            "The PostgreSQL server did not accept the name or the password.",
+            "It was reached, and let nobody in.",
+            "Check the name in the address, and what PGPASSWORD, ~/.pgpass or the service file says.",
+        )
+    if "FATAL" in said and ('database "' in said or 'role "' in said):
+        return EngineError(
+            "The PostgreSQL server does not know the name or the database of the address.",
+            "It was reached, and opened nothing.",
+            "Check the name before the @ (without one it is that of your account), and the database at the end.",
+        )
+    return unreachable()
 
 
 def unreachable() -> EngineError:
@@ -157,6 +178,17 @@ class PostgresSource:
 
     def __repr__(self) -> str:
         return f"PostgresSource({self.name!r}, {self.rows:,} rows, {len(self.types)} columns)"
+
+    def blanked(self, none: Mapping[str, NoValue]) -> PostgresSource:
+        """The same rows with nothing in the cells that mean no value, which *none* says by column."""
+        cells = list(self.cells)
+        for at, field in enumerate(self.types):
+            if field.name in none:
+                made = without_values(cells[at], field.type, none[field.name], _literal) or cells[at]
+                if self.kinds[at] == "float8" and none[field.name].nan:
+                    made = f"CASE WHEN {cells[at]} = 'NaN' THEN NULL ELSE {made} END"
+                cells[at] = made if made == cells[at] else f"({made})"
+        return replace(self, cells=tuple(cells))
 
     def filled(self, columns: Sequence[str], blanks: Sequence[str]) -> PostgresSource:
         """The rows that have a value in each of *columns*; *blanks* are texts that mean none."""

@@ -7,15 +7,18 @@ back as a `Recoding`, which the engine joins to its rows and writes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
 
+from velado.data.blanks import NoValue, no_values
 from velado.data.partition import Int32Array, Int64Array
+from velado.data.schema import Schema
 
 _ROOM = 1 << 62
 
@@ -195,6 +198,26 @@ def tuple_statement(keys: TupleKeys, codes: Sequence[str], joins: str) -> tuple[
     )
 
 
+def without_values(cell: str, type_: pa.DataType, none: NoValue, quoted: Callable[[str], str]) -> str | None:
+    """The SQL of a cell with NULL where it means no value; None where a cell of its type never does.
+
+    *quoted* writes a text as SQL. NaN is the engine's own to find.
+
+    >>> none = NoValue.of(("ND", "-999"))
+    >>> without_values("f0", pa.int64(), none, repr)
+    'CASE WHEN f0 IN (-999) THEN NULL ELSE f0 END'
+    """
+    meant = [
+        quoted(value)
+        if isinstance(value, str)
+        else f"DATE '{value}'"
+        if isinstance(value, date)
+        else repr(value)
+        for value in none.of_type(type_)
+    ]
+    return f"CASE WHEN {cell} IN ({', '.join(meant)}) THEN NULL ELSE {cell} END" if meant else None
+
+
 @dataclass(frozen=True)
 class FileSink:
     """A file that a table is written to, and its format.
@@ -260,6 +283,10 @@ class RowSource(Protocol):
         """How many rows it has."""
         ...
 
+    def blanked(self, none: Mapping[str, NoValue]) -> RowSource:
+        """The same rows with nothing in the cells that mean no value, which *none* says by column."""
+        ...
+
     def filled(self, columns: Sequence[str], blanks: Sequence[str]) -> RowSource:
         """The rows that have a value in each of *columns*; *blanks* are texts that mean none."""
         ...
@@ -307,3 +334,17 @@ class RowSource(Protocol):
     def close(self) -> None:
         """Give memory, files and connections back."""
         ...
+
+
+Source = TypeVar("Source", bound=RowSource)
+
+
+def as_read(source: Source, schema: Schema) -> Source:
+    """The source with nothing in the cells that *schema* says to mean no value: what a release counts and writes.
+
+    >>> from velado.engines.duckdb_source import of_arrow
+    >>> rows = as_read(of_arrow(pa.table({"age": [31, -9]})), Schema({}, missing_values=("", "-9")))
+    >>> rows.distinct("age")
+    (1, 1)
+    """
+    return cast(Source, source.blanked(no_values(schema, source.types.names)))

@@ -8,7 +8,7 @@ joined to the rows where they lie. No answer, and no order of rows, depends on h
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -16,11 +16,23 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from velado.data.blanks import NoValue
 from velado.data.csv_reading import duplicate_names
 from velado.data.frames import is_spark_frame
+from velado.data.schema import Schema
 from velado.engines.duckdb_files import Stamp, bytes_digest, refuse_changed
 from velado.engines.room import room_of
-from velado.engines.row_source import CODE, ROWS, Coding, Recoding, RowSource, Sink, TupleKeys, coding_list
+from velado.engines.row_source import (
+    CODE,
+    ROWS,
+    Coding,
+    Recoding,
+    RowSource,
+    Sink,
+    TupleKeys,
+    as_read,
+    coding_list,
+)
 from velado.engines.sql_cut import CutThere
 from velado.errors import EngineError, ParameterError, TableError
 from velado.text import say
@@ -61,6 +73,21 @@ class SparkSource:
 
     def __repr__(self) -> str:
         return f"SparkSource({self.name!r}, {self.rows:,} rows, {len(self.types)} columns)"
+
+    def blanked(self, none: Mapping[str, NoValue]) -> Self:
+        """The same rows with nothing in the cells that mean no value, which *none* says by column."""
+        from pyspark.sql import functions as F
+
+        changed = []
+        for at, one in enumerate(self.types):
+            cell = made = F.col(f"f{at}")
+            own = none.get(one.name)
+            if own is not None and (meant := own.of_type(one.type)):
+                made = F.when(~cell.isin(meant), cell)
+            if own is not None and own.nan and pa.types.is_floating(one.type):
+                made = F.when(~F.isnan(cell), made)
+            changed.append(made.alias(f"f{at}"))
+        return self.of(self.cells.select(*changed)) if none else self
 
     def filled(self, columns: Sequence[str], blanks: Sequence[str]) -> Self:
         """The rows that have a value in each of *columns*; *blanks* are texts that mean none."""
@@ -364,15 +391,15 @@ def of_spark(frame: Any, *, name: str = "pyspark") -> SparkSource:
     return SparkSource(name, cells, types, tried(name, cells.count))
 
 
-def as_source(given: Any) -> RowSource:
-    """A Spark data frame as a source of counts; a source as it is; anything else is refused.
+def as_source(given: Any, schema: Schema | None = None) -> RowSource:
+    """A Spark data frame as a source of counts, blank where its *schema* says; a source as it is; anything else is refused.
 
     >>> as_source([31, 35])
     Traceback (most recent call last):
     velado.errors.ParameterError: Only a Spark data frame can be counted where it lies. Other tables are read into memory. Use velado.inspect, velado.verify or velado.measure_files for them; for files and databases there is the command line.
     """
     if is_spark_frame(given):
-        return of_spark(given)
+        return of_spark(given) if schema is None else as_read(of_spark(given), schema)
     if not isinstance(given, RowSource):
         raise ParameterError(
             "Only a Spark data frame can be counted where it lies.",

@@ -225,7 +225,6 @@ def measure(
     scores = _scores(
         published=published,
         frame=release.aligned,
-        missing_values=table.schema.missing_values,
         settings=settings,
         ncp=ncp,
         charged=say("the cover of each group"),
@@ -342,7 +341,6 @@ def measure_published(
     scores = _scores(
         published=published,
         frame=frame,
-        missing_values=schema.missing_values,
         settings=settings,
         ncp=ncp,
         charged=charged,
@@ -398,7 +396,6 @@ def _identifying(schema: Schema, frame: pl.DataFrame) -> tuple[str, ...]:
 def _scores(
     published: PublishedTable,
     frame: pl.DataFrame,
-    missing_values: tuple[str, ...],
     settings: MeasureSettings,
     ncp: CertaintyPenalty | None,
     charged: str,
@@ -423,7 +420,6 @@ def _scores(
     given_away = disclosure(
         published,
         frame,
-        missing_values,
         partial=settings.partial_knowledge,
         special=settings.special_uniques,
         largest_key=settings.largest_key,

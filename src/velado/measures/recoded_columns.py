@@ -201,10 +201,14 @@ def read_published(
         true_rows: npt.NDArray[np.int64] | None = _numbered(data.rows, frame.height, rows)
     else:
         true_rows = None if drawn and kept is None else _pairing(data.rows, frame.height, kept)
-    missing = table.schema.missing_values
     seen = VisibleTexts.of(frame, names) if seen is None else seen
     columns = tuple(
-        read_texts(column, frame.get_column(column.name), missing, seen=seen.columns[column.name])
+        read_texts(
+            column,
+            frame.get_column(column.name),
+            table.schema.missing_texts(column.name),
+            seen=seen.columns[column.name],
+        )
         for column in data.columns
     )
     agreeing = None if true_rows is None else _agreeing(table, frame, names, true_rows)

@@ -49,7 +49,8 @@ def measure_sources(
     >>> measure_sources(before, after, table(age=[20, 30]).schema).ncp.overall
     1.0
     """
-    original, release, schema = as_source(original), as_source(release), schema_from(schema)
+    schema = schema_from(schema)
+    original, release = as_source(original, schema), as_source(release, schema)
     most = source_check.SAMPLE_ROWS
     some = cast(pl.DataFrame, pl.from_arrow(original.sample(most)))
     known = Table.of(some, schema, original.name, undeclared=undeclared).schema
@@ -85,7 +86,7 @@ def measure_sources(
             read_texts(
                 column,
                 groups.frame.get_column(column.name),
-                known.missing_values,
+                known.missing_texts(column.name),
                 seen=seen.columns[column.name],
             )
             for column in data.columns

@@ -48,7 +48,7 @@ def key_of(schema: Schema, column: str, limit: int = MOST_VALUES) -> GroupKey:
     else:
         domain = _leaves(declared)
     if declared.kind not in ("numeric", "date"):
-        domain = tuple(text for text in domain if text not in schema.missing_values)
+        domain = tuple(text for text in domain if text not in schema.missing_texts(column))
     if not domain or len(domain) > limit:
         raise QueryRefused(
             say(

@@ -89,4 +89,5 @@ def population_table(source: Any, schema: Schema) -> Table:
             "Its people are compared with the table in every one of them.",
             "Give a population table with the same columns.",
         )
-    return Table.of(frame, schema.with_columns(quasi), raw.source, raw.fingerprint, separator=raw.separator)
+    own = schema.with_columns(quasi)
+    return Table.of(frame, own, raw.source, raw.fingerprint, separator=raw.separator).blanked()

@@ -208,7 +208,7 @@ def verify(
     schema = schema_from(schema)
     raw = _read(source, schema, encoding)
     known = known_columns(schema, raw.frame.columns, asked.guarantees)
-    table = Table.of(raw.frame, known, raw.source, raw.fingerprint, asked.undeclared, raw.separator)
+    table = Table.of(raw.frame, known, raw.source, raw.fingerprint, asked.undeclared, raw.separator).blanked()
     person = known.person
     people = None if person is None else value_codes(table, person)[0]
     sensitive, shapes = sensitive_values(table)
@@ -370,7 +370,7 @@ def _matching(table: Table, population: Table) -> Matching:
     """Counts the people of *population* that each group of published texts could be."""
     everyone = encode(population)
     read = [
-        read_texts(column, table.frame.get_column(column.name), table.schema.missing_values)
+        read_texts(column, table.frame.get_column(column.name), table.schema.missing_texts(column.name))
         for column in everyone.columns
     ]
 

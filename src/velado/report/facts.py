@@ -16,17 +16,16 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from velado.data.normal import value_codes
 from velado.data.partition import IntArray
 from velado.data.taxonomy import ROOT_LABEL
 from velado.measures.measured import Exposure, Scores
 from velado.measures.risk.reidentification import Reidentification
-from velado.measures.risk.rows_together import ToldTogether, steady_columns, steady_warning, told_together
+from velado.measures.risk.rows_together import ToldTogether, owners_of, steady_warning, told_together
 from velado.measures.utility.ncp import CertaintyPenalty
 from velado.release.guarantees._guarantee import Verdict
 from velado.release.operations import Perturb, RoundNumbers, columns_of
 from velado.release.release import Release
-from velado.release.side_doors import promise_with_side_doors, smallest_with_doors
+from velado.release.side_doors import DoorDecision, promise_with_side_doors, smallest_with_doors
 from velado.release.side_doors.door import telling_columns
 
 SHOWN_ROWS = 20
@@ -233,6 +232,7 @@ class ReleaseFacts:
     output: OutputFacts
     made_on: date | None = None
     version: str = ""
+    decisions: tuple[DoorDecision, ...] = ()
 
     @property
     def quasi(self) -> list[str]:
@@ -294,22 +294,17 @@ class ReleaseFacts:
     @cached_property
     def _owners(self) -> IntArray | None:
         """Whose each published row is, as codes, where the schema says who a person is."""
-        original = self.release.original
-        person = original.schema.person
-        return None if person is None else value_codes(original, person)[0][self.release.kept]
+        return owners_of(self.release)
 
     @cached_property
     def together(self) -> ToldTogether:
         """Who is told apart by all published columns together."""
         return told_together(self.release.aligned, self._owners, self.release.checked.seen)
 
-    @cached_property
+    @property
     def steady_columns(self) -> tuple[str, ...]:
         """Published columns, no quasi-identifiers, by which the rows of one person may be joined."""
-        if self._owners is None:
-            return ()
-        others = [name for name in self.release.aligned.columns if name not in self.quasi]
-        return steady_columns(self.release.aligned, others, self._owners)
+        return tuple(door.column for door in self.release.side_doors if door.kind == "joins")
 
     @property
     def by_person(self) -> bool:

@@ -431,7 +431,7 @@ def _missing_codes(inspection: Inspection) -> Iterator[str]:
         names = [code.column for code in codes]
         more = f" (+{len(names) - SHOWN})" if len(names) > SHOWN else ""
         yield say(
-            "'{code}' may mean no value, in {rows:,} cells of {columns}; if so, add it to missing_values.",
+            "'{code}' may mean no value, in {rows:,} cells of {columns}; if so, add it to missing_values there.",
             code=text,
             rows=sum(code.rows for code in codes),
             columns=", ".join(names[:SHOWN]) + more,

@@ -165,7 +165,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):
             method=self.method, guarantees=self.guarantees, k=self.k, seed=self.seed, per=self.per
         )
         frame, container = self._frame(X, reset=True)
-        table = Table.of(frame, self._schema_of(frame))
+        table = Table.of(frame, self._schema_of(frame)).blanked()
         release = anonymize(
             table,
             None,
@@ -194,7 +194,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         frame, container = self._frame(X, reset=False)
         frame.columns = self._columns_in  # an array has no names of its own
-        return Table.of(frame, self.covers_.schema), container
+        return Table.of(frame, self.covers_.schema).blanked(), container
 
     def _given(self, frame: pl.DataFrame, container: _Container) -> Any:
         return container.given(decoded(frame, self.covers_.schema, self.intervals))

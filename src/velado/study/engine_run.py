@@ -30,7 +30,7 @@ from velado.engines.open_source import local_files, open_source
 from velado.engines.places import CSV
 from velado.engines.postgres_source import new_table, open_table
 from velado.engines.postgres_source import within as table_within
-from velado.engines.row_source import ROWS, FileSink, Recoding, RowSource
+from velado.engines.row_source import ROWS, FileSink, Recoding, RowSource, as_read
 from velado.engines.spark_files import SparkFiles, open_spark_files
 from velado.errors import OutputError, ParameterError
 from velado.release import DEFAULT_METHOD
@@ -250,7 +250,7 @@ def publish_table(
     recipe = _recipe(given)
     plan = run_settings(plan=plan).plan
     clock = StepClock(progress, STEPS)
-    source = open_table(url, table, memory=memory)
+    source = as_read(open_table(url, table, memory=memory), recipe.schema)
     try:
         with (
             staged_folder(Path(out), force, _files(schema, key)) as staged,

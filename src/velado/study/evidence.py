@@ -161,7 +161,18 @@ def bare_schema(manifest: Document) -> Schema:
             key: value
             for key, value in column.items()
             if key
-            in ("role", "kind", "publish", "person", "side_door", "identifier", "reason", "missing", "case")
+            in (
+                "role",
+                "kind",
+                "publish",
+                "person",
+                "side_door",
+                "identifier",
+                "reason",
+                "missing",
+                "missing_values",
+                "case",
+            )
         }
         for name, column in schema["columns"].items()
     }

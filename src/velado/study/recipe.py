@@ -35,6 +35,7 @@ from velado.release.run_settings import (
     UndeclaredSetting,
     UnitSetting,
 )
+from velado.release.side_doors import DoorDecision
 from velado.settings import Setting, Where, entry_of, parse_toml, read, settings, table_of, unknown_key
 from velado.text import Language, say, told
 
@@ -64,7 +65,8 @@ class RecipeInput:
 class Recipe:
     """One run without its rows: input fingerprint, schema, method, promises, limits, seed and output.
 
-    *k* is that of k-anonymity, *guarantees* are those beyond it. *operations* are column operations done first. What
+    *k* is that of k-anonymity, *guarantees* are those beyond it. *operations* are column operations done first, *doors* what was
+    decided about side doors, by whom and on which figures. What
     the taxonomy files said stands in the file too: a recipe repeats its run wherever it lies and whatever became of
     them.
 
@@ -93,6 +95,9 @@ class Recipe:
     bound: BoundSetting = "fast"
     input: RecipeInput = RecipeInput()
     operations: Annotated[tuple[Operation, ...], OPERATIONS_FIRST] = ()
+    doors: Annotated[
+        tuple[DoorDecision, ...], Setting("side doors that were accepted, and on which figures")
+    ] = ()
 
     def to_dict(self) -> dict[str, object]:
         """As the TOML file has it."""
@@ -100,6 +105,7 @@ class Recipe:
             "method": entry_of(self.method),
             "guarantees": [entry_of(one) for one in self.guarantees],
             "operations": [entry_of(one) for one in self.operations],
+            "doors": [table_of(one) for one in self.doors],
             "taxonomies": _taxonomy_entries(self.schema),
             "schema": self.schema.to_dict(),
         }

@@ -36,6 +36,7 @@ from velado.data.table import Table, Undeclared
 from velado.data.table_bytes import csv_bytes, parquet_bytes
 from velado.errors import ParameterError, VeladoError
 from velado.measures.measured import Scores, measure
+from velado.measures.risk.rows_together import joining_doors
 from velado.release import DEFAULT_METHOD
 from velado.release.anonymize import carry_out, goal_for
 from velado.release.goal import Goal, Progress, default_k, silent, within
@@ -52,6 +53,7 @@ from velado.release.recoded import NoteName, Recoded
 from velado.release.release import Release
 from velado.release.release import release as make_release
 from velado.release.run_settings import Bound, Guarantees
+from velado.release.side_doors import decided_doors
 from velado.report.blocks import Page
 from velado.report.evidence.figures import measured_figures
 from velado.report.facts import OutputFacts, ReleaseFacts, SourceFacts, WhatIf, WhatIfs
@@ -301,6 +303,8 @@ def _run(
     progress(0.45, "bounding what is possible")
     release = replace(release, notes={**release.notes, **best_possible(release, recipe.bound)})
     progress(0.5, "measuring")
+    doors = decided_doors((*release.side_doors, *joining_doors(release)), recipe.doors)
+    release = replace(release, prepared=replace(release.prepared, side_doors=doors))
     scores = measure(release)
     others = what_ifs(release, within(progress, 0.7, 0.9))
     progress(0.9, "writing")
@@ -330,6 +334,7 @@ def _run(
         ),
         made_on=made_on or day_of_writing(),
         version=package_version("velado"),
+        decisions=recipe.doors,
     )
     files = {
         f"{PUBLIC}/{table_file}": content,

@@ -1,7 +1,8 @@
 """A side door is decided when the run no longer finds it or the recipe carries a reason; a wait for a second person holds."""
 
 import json
-from dataclasses import replace
+import tomllib
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from velado.apps.desk.project import roles_digest, settled
 from velado.apps.desk.run_shown import AFTER, BEFORE, inventory
 from velado.apps.desk.walk import Walk
 from velado.data.schema import Schema
+from velado.errors import InputError
 from velado.release.operations.round_numbers import RoundNumbers
+from velado.release.side_doors import SideDoor, decided_doors
 from velado.study.recipe import Recipe
 
 from .desks import Desk, people_csv
@@ -42,24 +45,38 @@ def recipe_of(desk: Desk) -> Recipe:
     return recipe
 
 
-def decide(desk: Desk, *columns: str, **given: str) -> DoorAnswer:
+def side_door(*columns: str, guess: float = 0.9, accepted: bool = False) -> SideDoor:
+    """A door of one column, of two together, or of the whole table."""
+    if not columns:
+        return SideDoor("", "", "unseen", 0.0, 0.0, round(10 * guess), accepted)
+    together = columns if len(columns) > 1 else ()
+    return SideDoor(" + ".join(columns), "age", "functional", guess, 0.1, 9, accepted, together)
+
+
+def decide(desk: Desk, *columns: str, guess: float = 0.9, **given: str) -> DoorAnswer:
     """What the form of a door writes: the recipe and the answer."""
+    told = door(*columns, guess=guess)
+    name = str(told["name"])
     given = {"decision": "hold", "reason": "", "step": "", "column": "", **given}
 
     def edit(answers: Any, recipe: Any) -> Any:
         answer = deciding.answer_of(
             recipe, columns, given["column"], given["decision"], reason=given["reason"], step=given["step"]
         )
-        made = deciding.with_decision(recipe, answer)
+        made = deciding.with_door(recipe, told, answer)
         said = settled(roles_digest(made.schema, answers.source.digest))
-        return replace(answers, doors={**answers.doors, "d1": answer}, roles=said), made
+        return replace(answers, doors={**answers.doors, name: answer}, roles=said), made
 
     desk.project.change(edit)
-    return desk.project.answers().doors["d1"]
+    return desk.project.answers().doors[name]
 
 
-def door(*columns: str, accepted: bool = False) -> dict[str, object]:
-    return {"name": "d1", "columns": list(columns), "accepted": accepted, "sentence": SENTENCE}
+def door(*columns: str, guess: float = 0.9, accepted: bool = False) -> dict[str, object]:
+    """A door as a run keeps it."""
+    found = side_door(*columns, guess=guess, accepted=accepted)
+    name = deciding.door_name(found)
+    told = {"name": name, "columns": list(columns), "accepted": accepted, "sentence": SENTENCE}
+    return {**told, "door": asdict(found)}
 
 
 def looked_at(desk: Desk, *doors: dict[str, object], **more: object) -> str:
@@ -90,7 +107,7 @@ def test_a_door_that_still_stands_open_is_undecided_whatever_was_done(desk: Desk
     digest = looked_at(desk, door("cost"))
     walk = Walk.of(desk.project)
     job = walk.run()
-    assert job is not None and walk.undecided(job) == ["d1"]
+    assert job is not None and walk.undecided(job) == [door("cost")["name"]]
     reply = desk.post("/sign", run=RUN, sha256=digest, **SAID)
     assert reply.status == 409 and "undecided" in reply.words
     page = desk.get("/look")
@@ -103,21 +120,52 @@ def test_a_door_is_decided_when_the_recipe_carries_a_reason(desk: Desk) -> None:
     looked_at(desk, door("cost", accepted=True))
     assert 'id="to-sign"' in desk.get("/look").text
     assert "Side door 'cost': published all the same" in desk.get("/sign").words
-    answers = desk.project.answers().doors
     recipe = recipe_of(desk)
     told = door("cost", accepted=True)
-    assert deciding.decided(told, answers, recipe)
-    assert not deciding.decided(door("cost"), answers, recipe)  # the run was made without it
+    assert deciding.decided(told, recipe)
+    assert not deciding.decided(door("cost"), recipe)  # the run was made without it
     undone = deciding.with_decision(recipe, DoorAnswer(decision="hold", column="cost"))
-    assert not deciding.decided(told, answers, undone)
+    assert not deciding.decided(told, undone)
+    again = deciding.with_door(recipe, told, DoorAnswer(decision="hold", column="cost"))
+    assert again.doors == ()
 
 
-def test_a_door_of_no_column_is_decided_by_its_reason_alone(desk: Desk) -> None:
+def test_a_decision_holds_for_the_figures_it_was_taken_on(desk: Desk) -> None:
+    decide(desk, "cost", decision="accept", reason="list prices", guess=0.4)
+    (taken,) = recipe_of(desk).doors
+    assert (
+        (taken.columns, taken.guess, taken.reason) == (("cost",), 0.4, "list prices")
+        and taken.by
+        and taken.at
+    )
+    recipe = Recipe.from_dict(tomllib.loads(desk.project.recipe_file.read_text()))
+    assert recipe.doors == (taken,)
+    for guess, holds in ((0.3, True), (0.4, True), (0.41, False)):
+        assert deciding.decided(door("cost", guess=guess, accepted=True), recipe) is holds
+    graver = replace(side_door("cost", guess=0.3, accepted=True), kind="copy")
+    assert not deciding.decided({**door("cost", accepted=True), "door": asdict(graver)}, recipe)
+    digest = looked_at(desk, door("cost", guess=0.5, accepted=True))
+    assert "when it was right in 40.0%" in desk.get("/look").words
+    reply = desk.post("/sign", run=RUN, sha256=digest, **SAID)
+    assert reply.status == 409 and "undecided" in reply.words
+
+
+def test_a_door_of_no_column_is_accepted_in_the_recipe(desk: Desk) -> None:
+    assert not deciding.decided(door(accepted=True), recipe_of(desk))
+    decide(desk, decision="accept", reason="rows are shuffled later")
     recipe = recipe_of(desk)
-    accepted = {"d1": DoorAnswer(decision="accept", reason="rows are shuffled later")}
-    assert deciding.decided(door(), accepted, recipe)
-    assert not deciding.decided(door(), {"d1": DoorAnswer(decision="accept")}, recipe)
-    assert not deciding.decided(door(), {}, recipe)
+    assert recipe.doors[0].columns == () and deciding.decided(door(accepted=True), recipe)
+    assert decided_doors([side_door()], recipe.doors)[0].accepted
+    assert not decided_doors([side_door(guess=1.0)], recipe.doors)[0].accepted
+    with pytest.raises(InputError, match="without a reason"):
+        decide(desk, decision="accept")
+
+
+def test_a_run_whose_figures_were_not_kept_is_made_again(desk: Desk) -> None:
+    old = {key: value for key, value in door("cost", accepted=True).items() if key != "door"}
+    assert not deciding.decided(old, recipe_of(desk))
+    with pytest.raises(InputError, match="figures"):
+        deciding.with_door(recipe_of(desk), old, DoorAnswer(decision="accept", reason="x", column="cost"))
 
 
 def test_of_a_pair_the_column_that_can_be_signed_off_is(desk: Desk) -> None:
@@ -131,7 +179,7 @@ def test_of_a_pair_the_column_that_can_be_signed_off_is(desk: Desk) -> None:
 def test_a_decision_undone_elsewhere_is_not_told_as_if_it_held(desk: Desk, decision: str, step: str) -> None:
     decide(desk, "cost", decision=decision, step=step)
     answers = desk.project.answers().doors
-    assert set(deciding.standing(answers, recipe_of(desk))) == {"d1"}
+    assert set(deciding.standing(answers, recipe_of(desk))) == {door("cost")["name"]}
     if decision == "hold":
         fields = {key: one for key, one in desk.role_fields().items() if key != f"hold-{desk.number('cost')}"}
         assert desk.post("/roles", **fields).status == 303

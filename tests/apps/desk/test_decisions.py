@@ -342,7 +342,7 @@ DOORS = {
     "velado.release.methods": {"METHODS"},
     "velado.release.operations._operation": {"Operation", "columns_of"},
     "velado.release.release": {"Release"},
-    "velado.release.side_doors": {"SideDoor"},
+    "velado.release.side_doors": {"DoorDecision", "SideDoor"},
     "velado.release.why_suppressed": {"why_suppressed"},
     "velado.measures.risk.reidentification": {"Reidentification"},
 }

@@ -12,6 +12,7 @@ import pytest
 
 from velado.apps.desk import worker
 from velado.apps.desk.wording import DESK_WORDS, at_the_desk
+from velado.data.io import read_table
 from velado.text import say, told
 
 from .desks import Desk, leftovers, people_csv
@@ -218,14 +219,41 @@ def test_a_code_of_many_columns_is_one_line_with_one_press(desk: Desk) -> None:
     assert 'name="accept" value="ND"' in page.text and 'name="accept" value="-999"' in page.text
     assert desk.post("/open/reading", missing="", accept="ND").status == 303
     source = desk.project.answers().source
-    assert source is not None and source.missing == ("", "ND")
+    assert source is not None and source.missing == ("",)
+    assert source.missing_in == {"Na": ("ND",), "K": ("ND",), "Cl": ("ND",)}
 
 
-def test_a_code_that_is_a_value_elsewhere_is_not_offered(desk: Desk) -> None:
-    desk.opened(laboratory(), "lab.csv")
+def test_codes_of_a_column_are_written_and_taken_back(desk: Desk) -> None:
+    def said() -> dict[str, tuple[str, ...]]:
+        source = desk.project.answers().source
+        assert source is not None and source.missing is None
+        return dict(source.missing_in)
+
+    desk.opened(laboratory(), "lab.csv", missing_in={"sexo": ("9",)})
+    assert "'9' in 1 column" not in desk.get("/open").words
+    desk.post("/open/reading", code="ND", code_column="Cl")
+    assert said() == {"sexo": ("9",), "Cl": ("ND",)}
+    desk.opened(laboratory(), "lab.csv", missing_in=said())
+    desk.post("/open/reading", code="wrong", code_column="no such column")
+    desk.post("/open/reading", drop="1:ND")
+    desk.post("/open/reading", drop="7:ND")
+    assert said() == {"sexo": ("9",)}
+
+
+def test_what_was_said_of_a_column_is_in_the_recipe_and_blank_in_what_is_published(desk: Desk) -> None:
+    own = {"sexo": ("9",), "Na": ("ND", "-999")}
+    desk.opened(laboratory(), "lab.csv", missing_in=own)
     page = desk.get("/open")
-    assert "'9' in 1 column" in page.words and "It also stands in 'idade'" in page.words
-    assert 'name="accept" value="9"' not in page.text
+    assert "'9' in 'sexo'" in page.words and "Take back" in page.words
+    desk.read()
+    recipe = desk.project.recipe()
+    assert recipe is not None
+    columns = recipe.schema.columns
+    assert columns["sexo"].missing_values == ("", "9") and columns["idade"].missing_values is None
+    assert columns["Na"].kind == "numeric" and columns["K"].kind != "numeric"
+    table = read_table(desk.folder / "lab.csv", recipe.schema).frame
+    assert "9" in table["idade"].to_list() and "9" not in table["sexo"].to_list()
+    assert not {"ND", "-999"} & set(table["Na"].to_list()) and "ND" in table["K"].to_list()
 
 
 def test_codes_that_were_accepted_make_numbers_of_look_alikes(desk: Desk) -> None:

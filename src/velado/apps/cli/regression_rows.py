@@ -215,7 +215,7 @@ def _stripped(column: pl.Series, schema: Schema) -> pl.Series:
     low = text.str.to_lowercase()
     if low.is_in(["true", "false"]).all() and column.len():
         return low.replace({"true": "1", "false": "0"})
-    text = text.set(text.is_in([*MISSING, *schema.missing_values]), None)
+    text = text.set(text.is_in([*MISSING, *schema.missing_texts(column.name)]), None)
     if schema.decimal == ".":
         return text
     thousands = text.str.contains(THOUSANDS).fill_null(False)

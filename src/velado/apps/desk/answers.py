@@ -17,7 +17,7 @@ class Source:
     """The table at work: a *file* below the project, or the *table* at an *address*, copied to *file* when it was opened.
 
     *digest* is the SHA-256 of the file's bytes. The other fields are how the file is read where a person said so; None
-    means as it was found.
+    means as it was found. *missing* are the texts that mean no value in every column, *missing_in* those of single columns.
 
     >>> Source(file="stays.csv", digest="ab").reading()
     {}
@@ -31,6 +31,7 @@ class Source:
     separator: str | None = None
     decimal: str | None = None
     missing: tuple[str, ...] | None = None
+    missing_in: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     sheet: str | None = None
 
     def reading(self) -> dict[str, object]:
@@ -41,6 +42,7 @@ class Source:
             "decimal": self.decimal,
         }
         said |= {"missing": None if self.missing is None else list(self.missing), "sheet": self.sheet}
+        said["missing_in"] = {name: list(codes) for name, codes in self.missing_in.items()} or None
         return {key: value for key, value in said.items() if value is not None}
 
 
@@ -135,4 +137,6 @@ def _made(kind: type[Any], entry: Any) -> Any:
         return None
     if kind is Source and entry.get("missing") is not None:
         entry = {**entry, "missing": tuple(entry["missing"])}
+    if kind is Source and entry.get("missing_in"):
+        entry = {**entry, "missing_in": {name: tuple(codes) for name, codes in entry["missing_in"].items()}}
     return kind(**entry)

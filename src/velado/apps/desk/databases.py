@@ -72,4 +72,4 @@ def has_password(address: str) -> bool:
     (True, False)
     """
     parts = urlsplit(address)
-    return parts.password is not None or bool({"password", "sslpassword"} & set(parse_qs(parts.query)))
+    return bool(parts.password) or bool({"password", "sslpassword"} & set(parse_qs(parts.query)))

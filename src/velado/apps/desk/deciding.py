@@ -1,11 +1,12 @@
 """What somebody decides about a side door or a column, as the recipe carries it; and what is still to be decided.
 
 A door that a run itself still finds is open, whatever was done about it: nobody has decided about it unless somebody
-accepted it with a reason and the recipe says so.
+accepted it with a reason and the recipe says so, with the figures it was accepted on. A worse one is undecided again.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,7 @@ from velado.apps.desk.answers import DoorAnswer
 from velado.apps.desk.project import now, operations_left, user
 from velado.data.schema import Column
 from velado.errors import InputError, ParameterError
+from velado.release.side_doors import DoorDecision, SideDoor
 from velado.study.recipe import Recipe
 from velado.text import Sentence, say
 
@@ -34,25 +36,50 @@ DECIDED: Mapping[str, Sentence] = {
 TAKEN_BACK = "take back"
 
 
-def decided(door: Mapping[str, Any], answers: Mapping[str, DoorAnswer], recipe: Recipe | None) -> bool:
-    """Whether somebody accepted, with a reason, a door that a run found open, and the run was made with that."""
-    answer = answers.get(door["name"])
-    if answer is None or recipe is None or answer.decision != "accept" or not answer.reason.strip():
+def door_name(door: SideDoor | DoorDecision) -> str:
+    """A name for a door by which an answer finds it again: what is read, what it gives away, and how."""
+    return hashlib.sha256("\0".join((*door.columns, door.reveals, door.kind)).encode()).hexdigest()[:16]
+
+
+def door_shown(entry: Mapping[str, Any]) -> SideDoor:
+    """The door that a run found, from what is kept of it; refused where its figures were not kept."""
+    if "door" not in entry:
+        raise InputError(
+            "The figures of this side door were not kept.",
+            "A decision holds for the figures it was taken on.",
+            "Make the release again, and decide then.",
+        )
+    found = dict(entry["door"])
+    return SideDoor(**{**found, "together": tuple(found["together"])})
+
+
+def decided(door: Mapping[str, Any], recipe: Recipe | None) -> bool:
+    """Whether somebody accepted a door that a run found open, when it was no less open, and the run was made with that."""
+    taken = decision_about(door, recipe)
+    if recipe is None or taken is None or not door.get("accepted") or not taken.covers(door_shown(door)):
         return False
-    if _signable(door["columns"], recipe):
-        return bool(door.get("accepted")) and carried(answer, recipe)
-    return True  # the order of the rows belongs to no column: the answer is all there is
+    signable = [recipe.schema.columns[name] for name in _signable(door["columns"], recipe)]
+    return not signable or any(one.published and one.side_door == "accept" for one in signable)
 
 
-def carried(answer: DoorAnswer, recipe: Recipe) -> bool:
-    """Whether the recipe still does what was decided."""
+def decision_about(door: Mapping[str, Any], recipe: Recipe | None) -> DoorDecision | None:
+    """What the recipe carries of a decision about a door."""
+    if recipe is None or "door" not in door:
+        return None
+    found = door_shown(door)
+    return next((one for one in recipe.doors if one.is_about(found)), None)
+
+
+def carried(name: str, answer: DoorAnswer, recipe: Recipe) -> bool:
+    """Whether the recipe still does what was decided about the door of that *name*."""
     column = recipe.schema.columns.get(answer.column)
+    if answer.decision == "accept":
+        signed = column is None or (column.published and column.side_door == "accept")
+        return signed and any(door_name(one) == name for one in recipe.doors)
     if column is None:
-        return answer.decision == "accept" and not answer.column
+        return False
     if answer.decision == "hold":
         return not column.published
-    if answer.decision == "accept":
-        return column.published and column.side_door == "accept" and bool(column.reason.strip())
     if answer.decision == "quasi":
         return column.role == "quasi"
     try:
@@ -64,7 +91,9 @@ def carried(answer: DoorAnswer, recipe: Recipe) -> bool:
 
 def standing(answers: Mapping[str, DoorAnswer], recipe: Recipe | None) -> dict[str, DoorAnswer]:
     """The decisions that the recipe carries; one that somebody undid later is not told as if it held."""
-    return {} if recipe is None else {name: one for name, one in answers.items() if carried(one, recipe)}
+    return (
+        {} if recipe is None else {name: one for name, one in answers.items() if carried(name, one, recipe)}
+    )
 
 
 def answer_of(
@@ -77,6 +106,16 @@ def answer_of(
         signable = _signable(columns, recipe)
         column = column if column in signable else next(iter(signable), "")
     return DoorAnswer(decision=decision, reason=reason, by=user(), at=now(), column=column, step=step)
+
+
+def with_door(recipe: Recipe, door: Mapping[str, Any], answer: DoorAnswer) -> Recipe:
+    """The recipe with what was decided about a door that a run found; an acceptance is bound to the figures of that run."""
+    made, found = with_decision(recipe, answer), door_shown(door)
+    others = tuple(one for one in made.doors if not one.is_about(found))
+    if answer.decision != "accept":
+        return replace(made, doors=others)
+    taken = DoorDecision.of(found, reason=answer.reason, by=answer.by, at=answer.at)
+    return replace(made, doors=(*others, taken))
 
 
 def with_decision(recipe: Recipe, answer: DoorAnswer) -> Recipe:

@@ -55,7 +55,9 @@ def read(path: Path, reading: Mapping[str, Any]) -> Table:
 def make(path: Path, reading: Mapping[str, Any], folder: Path) -> None:
     """The profile of a file stands in *folder*."""
     table = read(path, reading)
-    found = inspect(table, missing_values=reading.get("missing"))
+    found = inspect(
+        table, missing_values=reading.get("missing"), missing_in=_known(table, reading.get("missing_in", {}))
+    )
     schema = found.schema
     if "decimal" in reading:
         schema = replace(schema, decimal=reading["decimal"])
@@ -63,7 +65,7 @@ def make(path: Path, reading: Mapping[str, Any], folder: Path) -> None:
         schema = replace(schema, separator=reading["separator"])
     if "encoding" in reading:
         schema = replace(schema, encoding=reading["encoding"])
-    table = table.with_schema(schema)
+    table = table.with_schema(schema).blanked()
     found = replace(found, schema=schema)
     shown = profile_of(table, found)
     columns = schema.columns
@@ -92,33 +94,28 @@ def make(path: Path, reading: Mapping[str, Any], folder: Path) -> None:
         "columns": [_column(card) for card in shown.columns],
         "candidates": [_candidate(table, one, shown) for one in shown.candidates],
         "alike": shown.alike,
-        "missing_codes": _codes_found(table, found.missing_codes),
+        "missing_codes": _codes_found(found.missing_codes),
         "first": [[_cell(value) for value in row] for row in table.frame.head(FIRST_ROWS).iter_rows()],
         "judged": _both(found.judged),
     }
     put_file(folder / "profile.json", json.dumps(document, ensure_ascii=False).encode(), private=True)
 
 
-def _codes_found(table: Table, found: Sequence[MissingCode]) -> list[dict[str, object]]:
-    """Each code that may mean no value and was not said to: its columns, and the others in which it stands too.
+def _known(table: Table, said: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
+    """What was said of columns that the table has: read with another separator, it may have others."""
+    return {name: codes for name, codes in said.items() if name in table.frame.columns}
 
-    Texts that mean no value hold for the whole table. A code that is a value in another column would be blanked there
-    as well, so it is not *offered*; nor is one of a column that holds no texts, where saying so would change nothing.
-    """
+
+def _codes_found(found: Sequence[MissingCode]) -> list[dict[str, object]]:
+    """Each code that may mean no value and was not said to, with the columns it may mean that in."""
     by_code: dict[str, list[MissingCode]] = {}
     for one in found:
         if not one.applied:
             by_code.setdefault(one.code, []).append(one)
-    out: list[dict[str, object]] = []
-    texts = [name for name, kind in table.frame.schema.items() if kind == pl.String]
-    for code, ones in sorted(by_code.items(), key=lambda pair: -len(pair[1])):
-        holding = [name for name in texts if bool((table.frame[name] == code).any())]
-        names = [one.column for one in ones]
-        elsewhere = [name for name in holding if name not in names]
-        offered = not elsewhere and all(name in holding for name in names)
-        rows = sum(one.rows for one in ones)
-        out.append({"code": code, "rows": rows, "columns": names, "elsewhere": elsewhere, "offered": offered})
-    return out
+    return [
+        {"code": code, "rows": sum(one.rows for one in ones), "columns": [one.column for one in ones]}
+        for code, ones in sorted(by_code.items(), key=lambda pair: -len(pair[1]))
+    ]
 
 
 def _narrow(codes: Int32Array, size: int) -> npt.NDArray[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from velado.apps.desk.deciding import door_name
 from velado.data.staging import file_digest
 from velado.measures.risk.reidentification import Reidentification
 from velado.release.operations._operation import columns_of
@@ -65,11 +65,6 @@ def shown(done: Published, folder: Path) -> dict[str, Any]:
     }
 
 
-def door_name(door: SideDoor) -> str:
-    """A name for a door by which an answer finds it again: what is read, what it gives away, and how."""
-    return hashlib.sha256("\0".join((*door.columns, door.reveals, door.kind)).encode()).hexdigest()[:16]
-
-
 def _door(door: SideDoor) -> dict[str, Any]:
     return {
         "name": door_name(door),
@@ -77,6 +72,7 @@ def _door(door: SideDoor) -> dict[str, Any]:
         "reveals": door.reveals,
         "kind": door.kind,
         "tells": door.tells,
+        "door": asdict(door),
         "accepted": door.accepted,
         "sentence": _both(door.sentence()),
     }

@@ -121,9 +121,9 @@ class Walk:
         )
 
     def undecided(self, job: Job) -> list[str]:
-        """The names of the side doors that a run found open and nobody accepted with a reason that the recipe carries."""
+        """The names of the side doors that a run found open and nobody accepted, as open as they are, with a reason that the recipe carries."""
         doors = job.result()["doors"]
-        return [door["name"] for door in doors if not decided(door, self.answers.doors, self.recipe)]
+        return [door["name"] for door in doors if not decided(door, self.recipe)]
 
 
 @lru_cache(maxsize=4)

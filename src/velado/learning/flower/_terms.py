@@ -119,9 +119,8 @@ def make_terms(
     fixed = [_fixed(column, trees.get(column.name)) for column in schema.columns.values()]
     # A part of the rows may well be constant in a column that the whole is not.
     shared = replace(schema.with_columns(fixed), constant="allow")
-    encoder = Encoder(
-        columns, target, tuple(classes), encoding or EncoderSettings(), tuple(schema.missing_values)
-    )
+    missing = {column.name: schema.missing_texts(column.name) for column in columns}
+    encoder = Encoder(columns, target, tuple(classes), encoding or EncoderSettings(), missing)
     return FederationTerms(shared, encoder, federation, locally, tuple(read_off))
 
 

@@ -7,7 +7,7 @@ person's true value (a centroid, a mean, a most common value) is read like any o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
@@ -103,7 +103,7 @@ class Encoder:
     target: str
     classes: tuple[str, ...]
     settings: EncoderSettings
-    missing_values: tuple[str, ...]
+    missing_values: Mapping[str, tuple[str, ...]]
 
     def __repr__(self) -> str:
         return (
@@ -207,16 +207,18 @@ class Encoder:
             texts = series.cast(pl.String)
             distinct = texts.unique().drop_nulls().to_list()
             nodes = zip(distinct, label_nodes(column, distinct), strict=True)
-            strange = [text for text, node in nodes if node < 0 and text not in self.missing_values]
+            strange = [
+                text for text, node in nodes if node < 0 and text not in self.missing_values[column.name]
+            ]
             series = texts.set(texts.is_in(strange).fill_null(False), ROOT_LABEL)
-        read = read_texts(column, series, self.missing_values)
+        read = read_texts(column, series, self.missing_values[column.name])
         return np.asarray(self._table(column, read)[read.codes], dtype=np.float64)
 
     def _drawn(
         self, column: EncodedColumn, series: pl.Series, random: np.random.Generator
     ) -> npt.NDArray[np.float64]:
         """As if every row had published one value out of what it states."""
-        read = read_texts(column, series, self.missing_values)
+        read = read_texts(column, series, self.missing_values[column.name])
         at = random.random(read.codes.size)
         low, high = read.low[read.codes], read.high[read.codes]
         leaf = (low + np.floor(at * (high - low + 1))).astype(np.int32)
@@ -285,7 +287,8 @@ def fit_encoder(
     elif classes is None:
         classes = table.text(target).drop_nulls().unique().sort().to_list()
     fitted = tuple(_fitted(table, column) for column in columns)
-    return Encoder(fitted, target, tuple(classes), how or EncoderSettings(), table.schema.missing_values)
+    missing = {column.name: table.schema.missing_texts(column.name) for column in fitted}
+    return Encoder(fitted, target, tuple(classes), how or EncoderSettings(), missing)
 
 
 def _fitted(table: Table, column: Column) -> EncodedColumn:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import comb
 
@@ -68,7 +68,6 @@ class Disclosure:
 def disclosure(
     published: PublishedTable,
     frame: pl.DataFrame,
-    missing_values: Sequence[str] = (),
     *,
     partial: bool | None = None,
     special: bool = False,
@@ -88,7 +87,7 @@ def disclosure(
     Disclosure(attributes=['ill'])
     """
     data, skipped = published.data, dict[str, str]()
-    attributes = _attributes(published, frame, missing_values, skipped)
+    attributes = _attributes(published, frame, skipped)
     known = None
     columns = len(data.columns)
     subsets = sum(comb(columns, size) for size in range(1, min(columns, LARGEST_SUBSET) + 1))
@@ -143,7 +142,7 @@ def _both(sample: tuple[SampleRisk, SampleRisk] | None, blanks: Blanks) -> dict[
 
 
 def _attributes(
-    published: PublishedTable, frame: pl.DataFrame, missing_values: Sequence[str], skipped: dict[str, str]
+    published: PublishedTable, frame: pl.DataFrame, skipped: dict[str, str]
 ) -> tuple[AttributeDisclosure, ...]:
     """On the sensitive values as they are published, by their normal form: what an attacker learns from."""
     there = frame.columns if published.values is None else published.values
@@ -161,11 +160,14 @@ def _attributes(
         listed = {name: published.values[name] for name in names}
         return tuple(attribute_disclosure(n, published.classes, v, v.size) for n, v in listed.items())
     texts = {name: pl.col(name).cast(pl.String) for name in names}
-    blank = list(missing_values)
-    shown = frame.select(
-        [pl.when(text.is_in(blank)).then(None).otherwise(text).alias(name) for name, text in texts.items()]
-    )
     schema = published.schema or Schema({})
+    blank = {name: list(schema.missing_texts(name)) for name in names}
+    shown = frame.select(
+        [
+            pl.when(text.is_in(blank[name])).then(None).otherwise(text).alias(name)
+            for name, text in texts.items()
+        ]
+    )
     columns = [schema.columns.get(name) or Column(name, "sensitive") for name in names]
     table = Table(shown, schema.with_columns(columns))
     coded = {column.name: value_codes(table, column) for column in columns}

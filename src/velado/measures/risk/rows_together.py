@@ -15,14 +15,19 @@ import numpy.typing as npt
 import polars as pl
 
 from velado.data.encode import VisibleTexts
+from velado.data.normal import value_codes
 from velado.data.partition import IntArray, Partition
 from velado.measures.risk.reidentification import uniqueness
+from velado.release.release import Release
+from velado.release.side_doors import SideDoor
 from velado.text import listed, say
 
 LEAST_REPEATS = 20
 """So many rows beyond the first of their person are needed to say anything."""
 LEAST_WITHIN, MOST_BETWEEN = 0.9, 0.5
 """A column stays the same if two rows of a person agree so often, and differs if those of two people agree at most so often."""
+MOST_NEAR = 5_000_000
+"""So many rows are looked at to find those that are most like a person's."""
 MOST_SPREAD = 0.1
 """A number hardly changes if the variance of its ranks within people is at most such a part of the whole."""
 
@@ -84,6 +89,110 @@ def steady_columns(frame: pl.DataFrame, columns: Sequence[str], people: IntArray
         return ()
     rows = frame.filter(pl.Series(known))
     return tuple(name for name in columns if _steady(rows.get_column(name), owners))
+
+
+@dataclass(frozen=True)
+class JoinedPeople:
+    """How many *people* have rows that a column puts together, of *several* people who have more than one.
+
+    >>> JoinedPeople(3, 12).share
+    0.25
+    """
+
+    people: int
+    several: int
+
+    @property
+    def share(self) -> float:
+        """The part of those with several rows."""
+        return self.people / max(self.several, 1)
+
+
+def joined_people(column: pl.Series, groups: IntArray, people: IntArray) -> JoinedPeople:
+    """How many people's rows can be joined by a published *column*, for who knows in which groups a person is.
+
+    *groups* and *people* are codes of the column's rows. Of each row of a person the row with the nearest value is looked for among
+    all rows of those groups: texts must be the same, of a number the nearest is taken. A row is joined if what is nearest is at
+    least half the person's own, a person if at least half of the rows are. Above MOST_NEAR rows to look at, every so many people are
+    looked at, and the figure is worked out from them.
+
+    >>> weights = pl.Series([50.0, 50.2, 70.0, 70.1, 90.0, 90.3])
+    >>> joined_people(weights, np.zeros(6, np.int64), np.array([1, 1, 2, 2, 3, 3]))
+    JoinedPeople(people=3, several=3)
+    """
+    texts = column.cast(pl.String)
+    numbers = texts.str.strip_chars().cast(pl.Float64, strict=False)
+    filled = texts.is_not_null() & (texts != "")
+    is_number = bool(numbers.is_not_null().sum() == filled.sum())
+    values = numbers if is_number else texts.rank("dense").cast(pl.Float64)
+    rows = pl.DataFrame({"person": people, "group": groups, "value": values}).filter(
+        filled & pl.Series(people > 0)
+    )
+    several = rows.group_by("person").len().filter(pl.col("len") > 1).select("person").sort("person")
+    if not several.height:
+        return JoinedPeople(0, 0)
+    places = rows.select("person", "group").unique().join(several, on="person", how="semi")
+    work = places.join(rows.group_by("group").len(), on="group").get_column("len").sum()
+    every = max(1, -(-int(work) // MOST_NEAR))
+    looked = several.gather_every(every)
+    near = (
+        places.join(looked, on="person", how="semi")
+        .join(rows.rename({"person": "owner"}), on="group")
+        .group_by("person", "value")
+        .agg(own=(pl.col("owner") == pl.col("person")).sum().cast(pl.Int64), rows=pl.len().cast(pl.Int64))
+        .sort("person", "value")
+        .with_columns(other=pl.col("rows") - pl.col("own"))
+    )
+    last, following = (pl.col("value").shift(step).over("person") for step in (1, -1))
+    down, up = (pl.col("value") - last).fill_null(np.inf), (following - pl.col("value")).fill_null(np.inf)
+    beside = {
+        name: pl.when(down <= up)
+        .then(pl.col(name).shift(1).over("person"))
+        .otherwise(pl.col(name).shift(-1).over("person"))
+        for name in ("own", "other")
+    }
+    alone = (
+        (pl.col("rows") == 1) & (beside["own"] > 0) & (beside["own"] >= beside["other"]) & pl.lit(is_number)
+    )
+    same = (pl.col("own") > 1) & (pl.col("own") - 1 >= pl.col("other"))
+    joined = (
+        near.with_columns(joined=(alone.fill_null(False) | same) * pl.col("own"))
+        .group_by("person")
+        .agg(pl.col("joined").sum(), pl.col("own").sum())
+        .filter(2 * pl.col("joined") >= pl.col("own"))
+    )
+    return JoinedPeople(round(joined.height * several.height / looked.height), several.height)
+
+
+def owners_of(release: Release) -> IntArray | None:
+    """Whose each published row is, in the order of the input, as codes; None where the schema says of nobody who one person is.
+
+    >>> from velado.testing.examples import small_release
+    >>> owners_of(small_release().facts.release)
+    """
+    person = release.original.schema.person
+    return None if person is None else value_codes(release.original, person)[0][release.kept]
+
+
+def joining_doors(release: Release) -> tuple[SideDoor, ...]:
+    """The columns, published as they are, by which rows of some people can be joined: a door each.
+
+    >>> from velado.testing.examples import small_release
+    >>> joining_doors(small_release().facts.release)
+    ()
+    """
+    people = owners_of(release)
+    if people is None:
+        return ()
+    frame, columns = release.aligned, release.original.schema.columns
+    quasi = {column.name for column in release.data.columns}
+    out = []
+    for name in steady_columns(frame, [name for name in frame.columns if name not in quasi], people):
+        found = joined_people(frame.get_column(name), release.checked.partition.labels, people)
+        if found.people:
+            accepted = name in columns and columns[name].side_door == "accept"
+            out.append(SideDoor(name, "", "joins", found.share, 0.0, found.people, accepted))
+    return tuple(out)
 
 
 def steady_warning(columns: Sequence[str]) -> str:

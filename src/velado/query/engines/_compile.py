@@ -110,17 +110,6 @@ def _grid(column: Column) -> Grid | None:
         return None
 
 
-def missing_numbers(schema: Schema) -> tuple[float, ...]:
-    """The texts that mean "no value" which are numbers: a unit of that number is none, however the rows are stored."""
-    found = set()
-    for text in schema.missing_values:
-        try:
-            found.add(float(with_point(text.strip(), schema.decimal)) + 0.0)
-        except ValueError:
-            continue
-    return tuple(sorted(value for value in found if value == value))
-
-
 # The grid index of a double, exactly, in SQL and in Python: floor(x/step + 1/2) clamped to [low, high].
 #
 # x is the rational number the double stands for (0.15 is a little less than 15/100, so on a step of 0.1 it counts with

@@ -14,12 +14,13 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 
+from velado.data.blanks import missing_numbers
 from velado.data.normal import normal_texts, tidy_texts
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.engines.duckdb_files import Scan, number_text_sql, quoted
 from velado.errors import EngineError, SchemaError, TableError
-from velado.query.engines._compile import ColumnPlace, Layout, index_sql, indices_of, missing_numbers
+from velado.query.engines._compile import ColumnPlace, Layout, index_sql, indices_of
 from velado.query.unit import Unit
 from velado.text import say, say_n
 
@@ -105,10 +106,8 @@ def load(
     their order alone. O(n log n) for the window, once.
     """
     ordered = list(layout.places.values())
-    missing = ", ".join(f"'{quoted(text)}'" for text in schema.missing_values)
     columns = [
-        f"{_cell(place, type_, missing, schema)} AS {place.name}"
-        for place, type_ in zip(ordered, types, strict=True)
+        f"{_cell(place, type_, schema)} AS {place.name}" for place, type_ in zip(ordered, types, strict=True)
     ]
     if unit_cell is not None:
         columns.append(f"{unit_cell[0]} AS u")
@@ -172,26 +171,26 @@ def _settle_ties(connection: Any, place: ColumnPlace) -> None:
     connection.unregister("ties")
 
 
-def _cell(place: ColumnPlace, type_: str, missing: str, schema: Schema) -> str:
+def _cell(place: ColumnPlace, type_: str, schema: Schema) -> str:
     raw, column = f"r{place.number}", place.column
+    missing = _list(schema.missing_texts(column.name))
     if place.sort == "number":
         if type_ != "VARCHAR":
             if not type_.lstrip("U").startswith(_NUMBERS):
                 raise wrong_type(column.name, "numeric")
-            number = f"CAST({raw} AS DOUBLE)"
-        else:
-            number = f"TRY_CAST({number_text_sql(_without(raw, missing), schema.decimal)} AS DOUBLE)"
+            return _number(f"CAST({raw} AS DOUBLE)", place, schema)
+        number = f"TRY_CAST({number_text_sql(_without(raw, missing), schema.decimal)} AS DOUBLE)"
         # Minus nought is nought, so that equal numbers are equal bits wherever they are joined.
         return f"CASE WHEN isnan({number}) THEN NULL WHEN {number} = 0 THEN 0::DOUBLE ELSE {number} END"
     if place.sort == "day":
         if type_.startswith(_DAYS):
-            return f"CAST({raw} AS DATE)"
+            return _day(f"CAST({raw} AS DATE)", missing)
         if type_ != "VARCHAR":
             raise wrong_type(column.name, "date")
         return f"CAST(TRY_STRPTIME({_without(raw, missing)}, '{quoted(column.format)}') AS DATE)"
     if not type_.lstrip("U").startswith(_TEXTS):
         raise wrong_type(column.name, column.kind)
-    return _without(raw, missing) if type_ == "VARCHAR" else f"CAST({raw} AS VARCHAR)"
+    return _without(raw if type_ == "VARCHAR" else f"CAST({raw} AS VARCHAR)", missing)
 
 
 def _without(raw: str, missing: str) -> str:
@@ -223,11 +222,12 @@ def units_of(connection: Any, place: ColumnPlace, type_: str, schema: Schema) ->
     Rows of one unit have u0 and u1 in common: the number or day the cell reads as, or else its normal form; both are
     NULL in a row without a unit.
     """
-    missing = _list(schema.missing_values)
+    texts_of_none = schema.missing_texts(place.column.name)
+    missing = _list(texts_of_none)
     if type_ != "VARCHAR" and not type_.startswith("ENUM"):
         return f"SELECT rowid AS r, {_typed(place, type_, missing, schema)} AS u0, NULL AS u1 FROM read"
     _spell_out(connection, place, schema)
-    none = _list(_normal(pl.Series([*schema.missing_values, ""]), place, schema).unique().to_list())
+    none = _list(_normal(pl.Series([*texts_of_none, ""]), place, schema).unique().to_list())
     plain = "u" if place.column.case == "distinct" else "upper(u)"
     texts = (
         f"SELECT read.rowid AS r, u, coalesce(tidy, u) AS tidy, coalesce(normal, {plain}) AS normal"
@@ -258,7 +258,7 @@ def _normal(texts: pl.Series, place: ColumnPlace, schema: Schema) -> pl.Series:
 
 def _value(text: str, place: ColumnPlace, missing: str, schema: Schema) -> str:
     if place.sort == "number":
-        return _number(f"TRY_CAST({number_text_sql(text, schema.decimal)} AS DOUBLE)", schema)
+        return _number(f"TRY_CAST({number_text_sql(text, schema.decimal)} AS DOUBLE)", place, schema)
     if place.sort == "day":
         return _day(f"CAST(TRY_STRPTIME({text}, '{quoted(place.column.format)}') AS DATE)", missing)
     return "NULL"
@@ -275,15 +275,16 @@ def _reads(text: str, place: ColumnPlace, schema: Schema) -> str:
 
 def _typed(place: ColumnPlace, type_: str, missing: str, schema: Schema) -> str:
     if place.sort == "number" or type_ in ("FLOAT", "DOUBLE"):
-        return _number("CAST(u AS DOUBLE)", schema)
+        return _number("CAST(u AS DOUBLE)", place, schema)
     if place.sort == "day":
         return _day("CAST(u AS DATE)", missing)
     text = "CAST(u AS VARCHAR)"
     return f"CASE WHEN {text} IN ({missing}) THEN NULL ELSE {text} END" if missing else text
 
 
-def _number(number: str, schema: Schema) -> str:
-    none = "".join(f" OR {number} = '{value!r}'::DOUBLE" for value in missing_numbers(schema))
+def _number(number: str, place: ColumnPlace, schema: Schema) -> str:
+    meant = missing_numbers(schema.missing_texts(place.column.name), schema.decimal)
+    none = "".join(f" OR {number} = '{value!r}'::DOUBLE" for value in meant)
     return f"CASE WHEN isnan({number}){none} THEN NULL WHEN {number} = 0 THEN 0::DOUBLE ELSE {number} END"
 
 

@@ -13,6 +13,7 @@ import polars as pl
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
+from velado.data.blanks import missing_numbers
 from velado.data.normal import UNSEEN_POINTS, normal_texts
 from velado.data.numbers import THOUSANDS
 from velado.data.schema import Schema
@@ -27,7 +28,6 @@ from velado.query.engines._compile import (
     Statement,
     exact_sql,
     index_sql,
-    missing_numbers,
 )
 from velado.query.engines._tally import tally, too_slow
 from velado.query.needs import Counts, Keys, Needs, Tallies
@@ -151,8 +151,7 @@ class Source:
     relation: str
     types: dict[str, str]
     layout: Layout
-    missing: tuple[str, ...]
-    missing_numbers: tuple[float, ...]
+    schema: Schema
     unit: Unit
     spelling: Normal
     collation: str
@@ -179,7 +178,7 @@ class Source:
             condition = f" WHERE has_unit AND n <= {self.unit.rows}"
         inner = f"SELECT {', '.join(columns) or '1'} FROM {self.relation}"
         # A parameter that no text names is an error to the server.
-        parameters: list[Any] = [list(self.missing)] if missing in inner else []
+        parameters: list[Any] = [list(self.schema.missing_values)] if missing in inner else []
         parameters += [self._no_unit()] if none in inner else []
         outer = list(wanted)
         for name in used:
@@ -209,19 +208,26 @@ class Source:
     def units(self) -> tuple[str, list[Any]]:
         """The statement of all units, one a row, for a check; with its parameters."""
         unit = self._unit("$1::text[]", "$2::text[]")
-        return f"SELECT {unit} AS unit FROM {self.relation}", [list(self.missing), self._no_unit()]
+        parameters = [list(self.schema.missing_values), self._no_unit()] if "$2" in unit else []
+        return f"SELECT {unit} AS unit FROM {self.relation}", parameters
 
     def _no_unit(self) -> list[str]:
         # The normal forms of the texts that mean "no value".
-        return sorted({*self.spelling.python([*self.missing, ""])})
+        assert self.unit.column is not None
+        return sorted({*self.spelling.python([*self.schema.missing_texts(self.unit.column), ""])})
+
+    def _listed(self, place: ColumnPlace, everywhere: str) -> str:
+        """The texts that mean no value in a column, as SQL: the parameter of the whole table, or the column's own."""
+        own = place.column.missing_values
+        return everywhere if own is None else _array(own)
 
     def _unit(self, missing: str, none: str) -> str:
         assert self.unit.column is not None
         place, name = self.layout.places[self.unit.column], quoted(self.unit.column)
         if place.sort == "number":
-            cell = self._cell(place, missing)
-            none = ", ".join(f"'{value!r}'::float8" for value in self.missing_numbers)
-            return f"CASE WHEN {cell} IN ({none}) THEN NULL ELSE {cell} END" if none else cell
+            return self._cell(place, missing)
+        missing = self._listed(place, missing)
+        none = none if place.column.missing_values is None else _array(self._no_unit())
         if place.sort == "day":
             name = f"{name}::date"
         gone = f'{name}::text COLLATE "C" = ANY({missing})'
@@ -238,6 +244,17 @@ class Source:
         return f"CASE WHEN {gone} THEN NULL ELSE {name} END"
 
     def _cell(self, place: ColumnPlace, missing: str) -> str:
+        if place.sort == "number":
+            texts = self.schema.missing_texts(place.column.name)
+            meant = missing_numbers(texts, self.schema.decimal)
+            cell, none = self._stored(place), ", ".join(f"'{value!r}'::float8" for value in meant)
+            return f"CASE WHEN {cell} IN ({none}) THEN NULL ELSE {cell} END" if none else cell
+        text = cell = self._stored(place)
+        if place.sort == "day":
+            text = f'{cell}::text COLLATE "C"'
+        return f"CASE WHEN {text} = ANY({self._listed(place, missing)}) THEN NULL ELSE {cell} END"
+
+    def _stored(self, place: ColumnPlace) -> str:
         name, kind = quoted(place.column.name), self.types[place.column.name]
         if place.sort == "number":
             if kind in _WHOLE:
@@ -253,8 +270,13 @@ class Source:
             )
         if place.sort == "day":
             return f"{name}::date"
-        text = f'{name}::text COLLATE "C"'
-        return f"CASE WHEN {text} = ANY({missing}) THEN NULL ELSE {text} END"
+        return f'{name}::text COLLATE "C"'
+
+
+def _array(texts: Sequence[str]) -> str:
+    """Texts as SQL, whatever the server makes of a backslash."""
+    listed = [text.replace("\\", "\\\\").replace("'", "''") for text in texts]
+    return "ARRAY[" + ", ".join(f"E'{text}'" for text in listed) + "]::text[]"
 
 
 def find(ask: Ask, relation: str, schema: Schema, unit: Unit) -> Source:
@@ -304,8 +326,7 @@ def find(ask: Ask, relation: str, schema: Schema, unit: Unit) -> Source:
         relation=f"{quoted(space)}.{quoted(name)}",
         types=types,
         layout=layout,
-        missing=schema.missing_values,
-        missing_numbers=missing_numbers(schema),
+        schema=schema,
         unit=unit,
         spelling=normal,
         collation=collation,

@@ -6,6 +6,7 @@ the promise is void. `find` looks on the original values, `door` says and refuse
 column settles another, `together` looks at two columns at once.
 """
 
+from velado.release.side_doors.decision import DoorDecision, decided_doors
 from velado.release.side_doors.door import (
     DoorKind,
     SideDoor,
@@ -17,8 +18,10 @@ from velado.release.side_doors.door import (
 from velado.release.side_doors.find import find_side_doors
 
 __all__ = [
+    "DoorDecision",
     "DoorKind",
     "SideDoor",
+    "decided_doors",
     "find_side_doors",
     "promise_with_side_doors",
     "refuse_copies",

@@ -135,7 +135,9 @@ def _judge(table: Table, column: Column, quasi: Column, series: pl.Series) -> Si
     try:
         encoded = encode_column(Table(pl.DataFrame({quasi.name: series}), schema), meaning)
         published = table.frame.get_column(quasi.name)
-        read = read_texts(encoded, published, table.schema.missing_values, strict=quasi.kind != "numeric")
+        read = read_texts(
+            encoded, published, schema.missing_texts(quasi.name), strict=quasi.kind != "numeric"
+        )
     except InputError:
         return None  # not values of that quasi-identifier
     codes, texts = encoded.codes, read.codes

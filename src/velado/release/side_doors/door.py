@@ -25,6 +25,7 @@ DoorKind = Literal[
     "narrows",
     "near-functional",
     "near-unique",
+    "joins",
     "row-order",
     "unseen",
 ]
@@ -52,7 +53,8 @@ class SideDoor:
     then reveals no column by name (""). On a published table "original" says that the column lies within the
     quasi-identifier's published values, "order" that some rising or falling rule puts it there, and "row-order" that
     the rows stand in an order that follows the quasi-identifier (no column is named then). "unseen" says that
-    *rows_revealed* pairs of columns were not looked at together.
+    *rows_revealed* pairs of columns were not looked at together. "joins" says that rows of one person can be put together by the
+    column: *rows_revealed* counts those people, *guess* is their share of all who have several rows.
 
     *guess* is the share of rows whose quasi-identifier is guessed right, *baseline* the share guessed right without
     the column. For "near-copy" and "narrows" *guess* is the share of other values that are ruled out, against none.
@@ -112,6 +114,16 @@ class SideDoor:
             return say(
                 "{who} holds a value nobody else has in {rows:,} rows: it can be matched against another file.",
                 **parts,
+            )
+        if self.kind == "joins":
+            return say_n(
+                "{who} joins the rows of {n:,} person ({guess:.1%} of those with several rows): among all rows of the groups the person is in, "
+                "the one most like each is their own.",
+                "{who} joins the rows of {n:,} people ({guess:.1%} of those with several rows): among all rows of the groups a person is in, "
+                "the one most like each is their own.",
+                self.rows_revealed,
+                who=parts["who"],
+                guess=self.guess,
             )
         if self.kind == "unseen":
             return say(

@@ -146,7 +146,7 @@ class InspectedSource(SampledTable):
     def _seen(self, source: RowSource, name: str, sample: SeenColumn) -> SeenColumn:
         listed = self._listed(name)
         if listed is None:
-            filled = source.filled([name], self.schema.missing_values)
+            filled = source.filled([name], self.schema.missing_texts(name))
             return replace(
                 sample, missing=source.rows - filled.rows, written=None, distinct=filled.distinct(name)[1]
             )

@@ -249,8 +249,10 @@ def read_codes(
     >>> read_codes(of_arrow(pa.table({"age": [20, 30]})), table(age=[20, 30]).schema).blank_rows
     0
     """
-    dropped = [c.name for c in schema.quasi if schema.missing_policy(c) == "suppress"]
-    used = source.filled(dropped, schema.missing_values) if dropped else source
+    used = source
+    for column in schema.quasi:
+        if schema.missing_policy(column) == "suppress":
+            used = used.filled([column.name], schema.missing_texts(column.name))
     if not used.rows:
         raise TableError(
             "Every row is blank in a quasi-identifier that the schema suppresses.",

@@ -50,8 +50,8 @@ def verify_source(
     """
     asked = run_settings(guarantees=guarantees, undeclared=undeclared)
     refuse_population(asked.guarantees)
-    source = as_source(source)
     schema = schema_from(schema)
+    source = as_source(source, schema)
     known = known_columns(schema, source.types.names, asked.guarantees)
     _refuse_person(known)
     most = source_check.SAMPLE_ROWS

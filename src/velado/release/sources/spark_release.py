@@ -9,6 +9,7 @@ from typing import Any
 from velado.data.io import schema_from
 from velado.data.keys import Key, owner_key
 from velado.data.schema import Schema
+from velado.engines.row_source import as_read
 from velado.engines.spark_source import held, of_spark
 from velado.errors import ParameterError, SchemaError
 from velado.release.asked_goal import goal_of
@@ -58,9 +59,9 @@ def anonymize_spark(
     _refuse_not_on_spark(schema, asked, population)
     assert schema is not None
     owner = owner_key(key)
-    rows = replace(of_spark(source), memory=memory)
-    rows.room()
     meaning = schema_from(schema)
+    rows = as_read(replace(of_spark(source), memory=memory), meaning)
+    rows.room()
     goal = goal_of(meaning, asked.per, asked.method, asked.k, asked.guarantees, asked.suppression)
     prepared = prepare_source(
         rows,

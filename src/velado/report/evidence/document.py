@@ -13,6 +13,7 @@ from typing import Any
 
 from velado.errors import EvidenceRefused
 from velado.release.guarantees import GUARANTEES
+from velado.release.side_doors import DoorDecision, SideDoor
 from velado.report.manifest import SHOWN_OF_DOORS, package_version
 from velado.text import Language, say
 
@@ -29,6 +30,7 @@ _OF_COLUMNS = (
     "identifier",
     "reason",
     "missing",
+    "missing_values",
     "case",
 )
 _OF_TABLE = ("missing", "missing_values", "decimal", "encoding", "separator")
@@ -302,7 +304,7 @@ def contradictions(document: Document) -> list[str]:
             out.append(say("the chances to pick a person out do not follow from the groups"))
         if _doors(manifest) != _doors(measured):
             out.append(say("the side doors are told in two ways"))
-        if any(not _as_signed(manifest, one) for one in measured["side_doors"]):
+        if any(not _as_signed(manifest, measured, one) for one in measured["side_doors"]):
             out.append(say("what is said of a side door is not what the schema signs"))
     if manifest["output"]["suppressed_rows"] != manifest["input"]["rows"] - manifest["output"]["rows"]:
         out.append(say("the number of rows left out is told in two ways"))
@@ -353,12 +355,44 @@ def _doors(part: Document) -> list[tuple[str, ...]]:
     return sorted(tuple(str(one[name]) for name in SHOWN_OF_DOORS) for one in part["side_doors"])
 
 
-def _as_signed(manifest: Document, door: Document) -> bool:
-    """Whether a door is called accepted if and only if the schema accepts it; one of two columns is enough for a pair."""
-    columns = manifest["schema"]["columns"]
-    names = door["together"] or [door["column"]]
-    signed = any(columns.get(name, {}).get("side_door") == "accept" for name in names)
-    return bool(door["accepted"]) == signed or (signed and len(names) > 1)
+def decision_on(measured: Document, door: SideDoor) -> DoorDecision | None:
+    """What somebody decided about a door of the figures, if that was kept.
+
+    >>> decision_on({"side_doors": []}, SideDoor("note", "age", "functional", 1.0, 0.5, 2))
+    """
+    kept = [
+        DoorDecision(**{**one, "columns": tuple(one["columns"])}) for one in measured.get("decisions", ())
+    ]
+    return next((one for one in kept if one.is_about(door)), None)
+
+
+def told_door(entry: Document) -> SideDoor:
+    """A door of the figures.
+
+    >>> from dataclasses import asdict
+    >>> door = SideDoor("note", "age", "functional", 1.0, 0.5, 2)
+    >>> told_door({**asdict(door), "smallest_group": 3}) == door
+    True
+    """
+    return SideDoor(
+        **{name: value for name, value in entry.items() if name not in ("smallest_group", "together")},
+        together=tuple(entry["together"]),
+    )
+
+
+def _as_signed(manifest: Document, measured: Document, entry: Document) -> bool:
+    """Whether a door is called accepted if and only if the schema accepts it, one of two columns being enough for a pair.
+
+    Where the recipe says on which figures it was accepted, those must cover it; that alone is said of a door without columns.
+    """
+    columns, door = manifest["schema"]["columns"], told_door(entry)
+    signed = any(columns.get(name, {}).get("side_door") == "accept" for name in door.columns)
+    taken = decision_on(measured, door)
+    if taken is not None and not taken.covers(door):
+        return not door.accepted
+    if not door.columns:
+        return door.accepted == (taken is not None)
+    return door.accepted == signed or (signed and len(door.columns) > 1)
 
 
 def _agree(told: Document, counted: Document) -> bool:

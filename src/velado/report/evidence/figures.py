@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from velado.data.identifiers import identifying_columns
 from velado.release.operations import columns_of
 from velado.report.facts import ReleaseFacts
 from velado.report.manifest import coarse
+from velado.settings import table_of
 from velado.text import told
 
 VERSION = 1
@@ -86,6 +88,8 @@ def measured_figures(facts: ReleaseFacts) -> dict[str, Any]:
         **rounded,
         "inference": [coarse(one) for one in inference],
         "side_doors": [coarse(one) for one in doors],
+        "decisions": [table_of(one) for one in facts.decisions],
+        "shapes": {one.column: one.kind for one in identifying_columns(release.original)},
         "warnings": [told(one, "en") for one in facts.warnings],
     }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -23,7 +22,7 @@ from velado.report.blocks import (
     table,
     text,
 )
-from velado.report.evidence.document import Document
+from velado.report.evidence.document import Document, decision_on, told_door
 from velado.report.evidence.laws import LAWS
 from velado.report.evidence.laws._law import part_section, promises_told
 from velado.report.phrases import FATES, ROLES, phrase, verdict_of, verdict_sentence
@@ -368,11 +367,8 @@ def _doors(document: Document) -> Section:
         rows = []
         for one in measured["side_doors"]:
             smallest = one["smallest_group"]
-            door = SideDoor(
-                **{k: v for k, v in one.items() if k not in ("smallest_group", "together")},
-                together=tuple(one["together"]),
-            )
-            rows.append((door.sentence(), count(smallest), _decided(door, measured["altered_columns"])))
+            door = told_door(one)
+            rows.append((door.sentence(), count(smallest), _decided(door, measured)))
         blocks.append(
             Table("", (say("finding"), say("smallest group with it"), say("decision")), rows, labels=1)
         )
@@ -421,11 +417,20 @@ def _altered(operation: str) -> str:
     return say("altered before the groups were made: {operation}", operation=operation)
 
 
-def _decided(door: SideDoor, altered: Mapping[str, Sequence[str]]) -> str:
+def _decided(door: SideDoor, measured: Document) -> str:
     """What people did about a door that the release still has."""
+    altered, taken = measured["altered_columns"], decision_on(measured, door)
     done = list(dict.fromkeys(name for column in door.columns for name in altered.get(column, ())))
+    if door.accepted and taken is not None:
+        return say("accepted by {by}: {reason}", by=taken.by or NOTHING, reason=taken.reason)
     if door.accepted:
         return say("accepted by a person")
+    if taken is not None:
+        return say(
+            "open: {by} accepted it when it was right in {then}, and it is worse now",
+            by=taken.by or NOTHING,
+            then=share(taken.guess),
+        )
     if done:
         return say(
             "open: altered ({operations}), and gives this away still; nobody accepted it",

@@ -11,7 +11,7 @@ import numpy as np
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from velado.apps.desk import tree_shown
+from velado.apps.desk import tree_shown, undoing
 from velado.apps.desk.answers import Answers
 from velado.apps.desk.door import Form, form
 from velado.apps.desk.profile import Profile
@@ -86,6 +86,7 @@ def edit(request: Request, number: int) -> Response:
         builders=BUILDERS,
         bundled=tree_shown.bundled(),
         groups=_groups(shown),
+        can_undo=undoing.can_undo(project_of(request), recipe.schema.columns[shown.column.name]),
     )
 
 
@@ -190,13 +191,31 @@ async def take(request: Request, number: int) -> Response:
     return go(f"/hierarchies/{number}?saved")
 
 
+@screen.post("/hierarchies/{number}/undo")
+async def undo(request: Request, number: int) -> Response:
+    """The hierarchy is as it was before its last edit."""
+    given = await form(request)
+    project, name = project_of(request), _opened(request, number)[3].column.name
+
+    def edit(answers: Answers, recipe: Recipe | None) -> tuple[Answers, Recipe | None]:
+        assert recipe is not None
+        return answers, replace(recipe, schema=undoing.undone(project, recipe.schema, name))
+
+    with project.lock:
+        project.change(edit, given.one("state"))
+        undoing.forget_last(project, name)
+    return go(f"/hierarchies/{number}?saved")
+
+
 def _change(request: Request, number: int, given: Form, made: Callable[[Schema, ColumnTree], Schema]) -> None:
     project = project_of(request)
     shown = _opened(request, number)[3]
 
     def edit(answers: Answers, recipe: Recipe | None) -> tuple[Answers, Recipe | None]:
         assert recipe is not None
-        return answers, replace(recipe, schema=made(recipe.schema, shown))
+        schema = made(recipe.schema, shown)
+        undoing.keep(project, recipe.schema.columns[shown.column.name], schema.columns[shown.column.name])
+        return answers, replace(recipe, schema=schema)
 
     project.change(edit, given.one("state"))
 

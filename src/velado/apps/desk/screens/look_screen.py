@@ -11,7 +11,15 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from velado.apps.desk.answers import Answers, DoorAnswer
-from velado.apps.desk.deciding import DECISIONS, TAKEN_BACK, answer_of, with_decision
+from velado.apps.desk.deciding import (
+    DECISIONS,
+    TAKEN_BACK,
+    answer_of,
+    decision_about,
+    door_shown,
+    with_decision,
+    with_door,
+)
 from velado.apps.desk.door import form
 from velado.apps.desk.jobs import Job
 from velado.apps.desk.project import changed_meanwhile, roles_digest, settled
@@ -88,6 +96,11 @@ def show(request: Request) -> Response:
         decisions=DECISIONS,
         kinds=kinds,
         answered=walk.answers.doors,
+        worse={
+            door["name"]: taken
+            for door in result["doors"]
+            if (taken := decision_about(door, recipe)) is not None and not taken.covers(door_shown(door))
+        },
         recipe=recipe,
     )
 
@@ -153,7 +166,7 @@ async def decide(request: Request) -> Response:
                 reason=given.one(f"reason-{name}").strip(),
                 step=given.one(f"step-{name}"),
             )
-            recipe = with_decision(recipe, answer)
+            recipe = with_door(recipe, doors[name], answer)
             decided[name] = answer
         said = settled(roles_digest(recipe.schema, answers.source.digest))
         return replace(answers, doors=decided, roles=said), recipe

@@ -6,6 +6,7 @@ import codecs
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
@@ -14,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from velado.apps.desk import jobs, profile
 from velado.apps.desk.answers import Answers, Source
 from velado.apps.desk.databases import copy_of
-from velado.apps.desk.door import check_token, form
+from velado.apps.desk.door import Form, check_token, form
 from velado.apps.desk.project import Project, digest_of, refuse_name, settled, source_digest, with_source
 from velado.apps.desk.screens._screen import awaited, go, job_told, page, project_of, settings_of, start
 from velado.apps.desk.walk import Walk
@@ -140,19 +141,38 @@ async def reread(request: Request) -> Response:
     missing = (
         [line.strip("\r") for line in given.one("missing").split("\n")] if "missing" in given.fields else None
     )
-    accepted = [code for code in given.all("accept") if code]
-    if accepted and missing is None:
-        missing = list(walk.answers.source.missing or ())
     source = replace(
         walk.answers.source,
         encoding=encoding or None,
         separator=separator or None,
         decimal=decimal if decimal in (".", ",") else None,
-        missing=None if missing is None else tuple(dict.fromkeys(["", *missing, *accepted])),
+        missing=None if missing is None else tuple(dict.fromkeys(["", *missing])),
+        missing_in=_codes_of_columns(walk, given),
         sheet=given.one("sheet").strip() or None,
     )
     _read(request, source, given.one("state"))
     return go("/open")
+
+
+def _codes_of_columns(walk: Walk, given: Form) -> dict[str, tuple[str, ...]]:
+    """The codes of single columns: those said before, those that were accepted or written now, without those taken back."""
+    assert walk.answers.source is not None
+    codes = {name: list(own) for name, own in walk.answers.source.missing_in.items()}
+    header = [] if walk.profile is None else list(walk.profile.schema().columns)
+    found = [] if walk.profile is None else walk.profile.document["missing_codes"]
+    for one in found:
+        if one["code"] in given.all("accept"):
+            for name in one["columns"]:
+                codes.setdefault(name, []).append(one["code"])
+    column, code = given.one("code_column"), given.one("code").strip()
+    if code and column in header:
+        codes.setdefault(column, []).append(code)
+    for taken in given.all("drop"):
+        place, _, old = taken.partition(":")  # by its place: a form may not bring every name back as it was
+        known = list(walk.answers.source.missing_in)
+        if place.isdigit() and int(place) < len(known):
+            codes[known[int(place)]] = [one for one in codes[known[int(place)]] if one != old]
+    return {name: tuple(dict.fromkeys(own)) for name, own in codes.items() if own}
 
 
 @screen.post("/open/right")
@@ -188,7 +208,7 @@ def begin_recipe(
         "missing_values": proposed.missing_values,
     }
     if recipe is not None and set(recipe.schema.columns) == columns:
-        return replace(recipe, schema=replace(recipe.schema, **read))  # type: ignore[arg-type]
+        return replace(recipe, schema=_read_so(recipe.schema, proposed, read))
     schema = proposed
     file = project.folder / "schema.toml"
     if not opened and file.exists():
@@ -197,7 +217,7 @@ def begin_recipe(
         except VeladoError:
             own = Schema({})
         if set(own.columns) == columns:
-            schema = replace(own, **read)  # type: ignore[arg-type]
+            schema = _read_so(own, proposed, read)
     document = {
         "version": 1,
         "schema": schema.to_dict(),
@@ -207,6 +227,15 @@ def begin_recipe(
     }
     made = Recipe.from_dict(document)
     return replace(made, schema=schema)
+
+
+def _read_so(own: Schema, proposed: Schema, read: dict[str, Any]) -> Schema:
+    """A schema that lay in the folder, its table read as was shown; what it says of single columns stays where nobody said else."""
+    columns = []
+    for name, column in own.columns.items():
+        codes = proposed.columns[name].missing_values
+        columns.append(column if codes is None else replace(column, missing_values=codes))
+    return replace(own.with_columns(columns), **read)
 
 
 def _open(request: Request, file: str, shown: str, address: str = "", table: str = "") -> None:

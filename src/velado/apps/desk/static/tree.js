@@ -157,3 +157,11 @@ document.getElementById("levels-file")?.addEventListener("change", async (event)
   const file = event.target.files[0];
   if (file) document.getElementById("levels").value = await file.text();
 });
+
+document.addEventListener("keydown", (event) => {
+  const writing = event.target.closest?.("input, textarea, select");
+  if ((event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === "z" && !writing) {
+    const form = document.getElementById("undo");
+    if (form) { event.preventDefault(); form.requestSubmit(); }
+  }
+});

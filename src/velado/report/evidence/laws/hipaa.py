@@ -92,17 +92,20 @@ EIGHTEEN = (
 """164.514(b)(2)(i)(A) to (R), in our words."""
 
 
-def letters_of(column: str, kind: str, role: str) -> list[str]:
-    """The identifiers that a column may be, by its header, its declared kind and its role.
+def letters_of(column: str, kind: str, role: str, shape: str = "") -> list[str]:
+    """The identifiers that a column may be, by its header, its declared kind, its role and the *shape* of its values.
 
     >>> letters_of("cep", "categorical", "other"), letters_of("idade", "numeric", "quasi"), letters_of("x", "text", "identifier")
     (['B'], ['C'], ['R'])
+    >>> letters_of("contact", "text", "other", "phone")
+    ['D']
     """
     read, words = read_header(column), header_words(column)
     found = [
         one.letter
         for one in EIGHTEEN
         if (read is not None and read.kind in one.kinds)
+        or shape in one.kinds
         or words & one.words
         or (one.letter == "C" and (kind == "date" or header_says_day(column)))
     ]
@@ -110,10 +113,11 @@ def letters_of(column: str, kind: str, role: str) -> list[str]:
 
 
 def _eighteen(document: Document) -> Section:
-    columns = document["found"]["columns"]
+    columns, measured = document["found"]["columns"], document["measured"]
+    shapes = {} if measured is None else measured.get("shapes", {})
     by_letter: dict[str, list[tuple[str, str]]] = {one.letter: [] for one in EIGHTEEN}
     for one in columns:
-        for letter in letters_of(one["column"], one["kind"], one["role"]):
+        for letter in letters_of(one["column"], one["kind"], one["role"], shapes.get(one["column"], "")):
             by_letter[letter].append((one["column"], one["fate"]))
 
     def told(letter: str, *fates: str) -> str:
@@ -132,7 +136,7 @@ def _eighteen(document: Document) -> Section:
         "safe-harbor",
         say("Safe Harbor: the eighteen identifiers, by column (164.514(b)(2)(i))"),
         say(
-            "Columns are put under an identifier by their header, declared kind and role. Recognition is a judgement: a column "
+            "Columns are put under an identifier by their header, declared kind, role and the shapes of their values. Recognition is a judgement: a column "
             "that is not recognized may still be one. Safe Harbor needs all eighteen removed, of relatives, employers and "
             "household members too."
         ),

@@ -1,0 +1,61 @@
+"""Edits of a hierarchy are undone one by one, and nothing else is."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from velado.apps.desk import undoing
+from velado.data.schema import Column
+
+from .desks import Desk
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path).ready()
+
+
+def age(desk: Desk) -> Column:
+    recipe = desk.project.recipe()
+    assert recipe is not None
+    return recipe.schema.columns["age"]
+
+
+def test_edits_are_undone_one_by_one(desk: Desk) -> None:
+    place = f"/hierarchies/{desk.number('age')}"
+    first = age(desk)
+    assert 'id="undo"' not in desk.get(place).text
+    assert desk.post(f"{place}/bands", edges="20 40 60").status == 303
+    second = age(desk)
+    assert desk.post(f"{place}/builder", builder="intervals", options="5 10").status == 303
+    assert 'id="undo"' in desk.get(place).text and age(desk) not in (first, second)
+    assert desk.post(f"{place}/undo").status == 303
+    assert age(desk) == second
+    assert desk.post(f"{place}/undo").status == 303
+    assert age(desk) == first and 'id="undo"' not in desk.get(place).text
+    reply = desk.post(f"{place}/undo")
+    assert reply.status == 409 and "nothing to undo" in reply.words
+
+
+def test_what_was_changed_otherwise_since_is_not_undone(desk: Desk) -> None:
+    place = f"/hierarchies/{desk.number('age')}"
+    desk.post(f"{place}/bands", edges="20 40 60")
+    shown = desk.state()
+
+    def heavier(answers, recipe):
+        columns = {**recipe.schema.columns, "age": replace(recipe.schema.columns["age"], weight=2.0)}
+        return answers, replace(recipe, schema=recipe.schema.with_columns(columns.values()))
+
+    desk.project.change(heavier)
+    assert "changed after" in desk.post(f"{place}/undo", state=shown).words
+    assert "nothing to undo" in desk.post(f"{place}/undo").words and age(desk).weight == 2.0
+
+
+def test_an_edit_that_changes_nothing_and_a_broken_file_are_no_edits(desk: Desk) -> None:
+    undoing.keep(desk.project, age(desk), age(desk))
+    assert not undoing.can_undo(desk.project, age(desk))
+    undoing.keep(desk.project, age(desk), replace(age(desk), weight=3.0))
+    for file in desk.project.desk.rglob("undo-*.json"):
+        file.write_text("{")
+    assert not undoing.can_undo(desk.project, replace(age(desk), weight=3.0))
