@@ -10,7 +10,6 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, get_args
 
-import flint
 import numpy as np
 from numpy.typing import NDArray
 
@@ -285,6 +284,8 @@ def refuse_overflow(job: Job, modulus_bits: int | None = None) -> None:
 
 def _with_ridge(moments: Moments, job: Job) -> Any:
     """A + Lambda as an integer matrix of python-flint."""
+    import flint
+
     extra = ridge_entries(job)
     return flint.fmpz_mat(
         [
@@ -312,6 +313,8 @@ def solve_encoded(moments: Moments, job: Job) -> tuple[Fraction, ...]:
     >>> solve_encoded(Moments(((256, 0), (0, 1024)), (0, 512), None, 10), small_job(bits=4))
     (Fraction(0, 1), Fraction(1, 2))
     """
+    import flint
+
     matrix = _with_ridge(moments, job)
     if matrix.det() == 0:
         raise singular(job, _dependent_columns(matrix, job))
@@ -331,6 +334,8 @@ def covariance_diagonal(moments: Moments, job: Job) -> tuple[Fraction, ...] | No
     >>> covariance_diagonal(moments, small_job(bits=4, moments=True))
     (Fraction(5, 1024), Fraction(25, 512))
     """
+    import flint
+
     spare = moments.rows - job.width
     if moments.square is None or job.ridge != 0 or spare <= 0:
         return None
@@ -375,6 +380,8 @@ def solve_modulo(
     >>> solve_modulo([[2, 0], [0, 3]], [4, 9], 101)
     (2, 3)
     """
+    import flint
+
     ring = flint.fmpz_mod_ctx(modulus)
     c = flint.fmpz_mod_mat([[int(x) for x in row] for row in matrix], ring)
     if math.gcd(int(c.det()), modulus) != 1:
