@@ -433,6 +433,17 @@ class Solved:
 FORMAT = 1
 
 
+def mean_of(family: Family, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean of the target that a linear score stands for: itself, a chance (logistic), or e to its power (poisson).
+
+    >>> mean_of("logistic", np.array([0.0])).tolist()
+    [0.5]
+    """
+    if family == "logistic":
+        return np.asarray(1 / (1 + np.exp(-np.clip(scores, -700, 700))))
+    return np.asarray(np.exp(np.minimum(scores, 700))) if family == "poisson" else scores
+
+
 @dataclass(frozen=True)
 class Fit:
     """One model over all parties' rows: y = sum_j beta_j x_j, or log odds (logistic) or log mean (poisson) of y.
@@ -481,9 +492,7 @@ class Fit:
         total = np.zeros(shape)
         for name, beta in zip(self.names, self.coefficients, strict=True):
             total += beta if name == INTERCEPT else beta * arrays[name]
-        if self.family == "logistic":
-            return np.asarray(1 / (1 + np.exp(-np.clip(total, -700, 700))))
-        return np.exp(np.minimum(total, 700)) if self.family == "poisson" else total
+        return mean_of(self.family, total)
 
     @property
     def features(self) -> tuple[Bounded, ...]:

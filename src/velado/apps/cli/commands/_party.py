@@ -104,7 +104,7 @@ def keygen(
             "Under 2048 bits it can be broken.",
             "Use 3072.",
         )
-    passphrase = _passphrase(passphrase_file, confirm=True)
+    passphrase = passphrase_of(passphrase_file, confirm=True)
     made = make_identity(output, Party(name, role, reached), passphrase, days, paillier)
     file = public_file(output)
     notes = [
@@ -240,7 +240,7 @@ def _run(
     from velado.randomness import Tape
 
     job = read_job(part.job, WITH_PAPER)
-    passphrase = _passphrase(part.passphrase_file)
+    passphrase = passphrase_of(part.passphrase_file)
     identity = open_identity(part.identity, passphrase)
     columns = None if table is None else read_columns(table, job)
     # A run that goes on from its journal says the same noise again, and was paid when it began.
@@ -327,7 +327,8 @@ def _ended(job: Job, ending: Ending, output: Path, written: list[str]) -> Iterat
         yield out.Note(say("Not told: {peers}.", peers=", ".join(ending.untold)))
 
 
-def _passphrase(path: Path | None, confirm: bool = False) -> str:
+def passphrase_of(path: Path | None, confirm: bool = False) -> str:
+    """The passphrase in a file, or asked for."""
     from velado.learning.net.identity import read_passphrase
 
     if path is not None:
