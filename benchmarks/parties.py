@@ -1,7 +1,8 @@
-"""How long does a whole job of ten client processes, an evaluator and a provider take, with mutual TLS on one machine?
+"""How long does a whole job of client processes take, who call one evaluator over mutual TLS, and what does it cost the processor?
 
-Auto MPG (392 rows, 7 features) cut into ten tables, key of 2048 bits, q = 20. The clock runs from the first process's
-start to the last one's end; twelve Python processes start in that time, so the share of starting is printed beside.
+Auto MPG (392 rows, 7 features), key of 2048 bits, q = 20: ten clients, an evaluator and a provider; the clock runs from the
+first process's start to the last one's end. Then fifty clients of a secure sum, twice: as processes, where starting
+Python and opening keys is counted too, and as threads of one process, where only the protocol and its network are left.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.protocols.protocol_registry import PROTOCOLS
 from velado.learning.regression.job import Job, Party
 
-CLIENTS = 10
-BAR = 20.0
+CLIENTS, MANY = 10, 50
+BAR, BAR_CPU = 20.0, 30.0
 PASSPHRASE = "only for this benchmark"
 
 
@@ -36,15 +37,21 @@ def table() -> pl.DataFrame:
     return frame.with_columns(origin).drop("name")
 
 
-def prepare(folder: Path, frame: pl.DataFrame, protocol: str) -> Job:
+def prepare(folder: Path, frame: pl.DataFrame, protocol: str, clients: int = CLIENTS) -> Job:
     """Keys, tables and the job file stand in *folder*."""
     from velado.learning.net.identity import make_identity
 
-    names = [("hub", "evaluator"), ("vault", "provider"), *((f"c{i}", "client") for i in range(CLIENTS))]
+    names = [("hub", "evaluator"), *((f"c{i}", "client") for i in range(clients))]
+    names += [] if PROTOCOLS[protocol].provider is None else [("vault", "provider")]
     (folder / "passphrase").write_text(PASSPHRASE)
+    port = _free_port()
     parties = tuple(
-        make_identity(folder / name, Party(name, role, f"localhost:{port}"), PASSPHRASE)  # type: ignore[arg-type]
-        for (name, role), port in zip(names, _free_ports(len(names)), strict=True)
+        make_identity(
+            folder / name,
+            Party(name, role, f"localhost:{port}" if role == "evaluator" else ""),  # type: ignore[arg-type]
+            PASSPHRASE,
+        )
+        for name, role in names
     )
 
     def bounded(name: str) -> Bounded:
@@ -52,23 +59,21 @@ def prepare(folder: Path, frame: pl.DataFrame, protocol: str) -> Job:
         return Bounded(name, (Fraction(int(np.floor(values.min()))), Fraction(int(np.ceil(values.max())))))
 
     features = tuple(bounded(name) for name in frame.columns if name != "mpg")
-    job = Job("auto", PROTOCOLS[protocol], features, bounded("mpg"), parties, key_bits=2048, most_rows=400)
+    limits = {"key_bits": 2048, "most_rows": 400, "minimum_rows": min(10, 392 // clients)}
+    job = Job("auto", PROTOCOLS[protocol], features, bounded("mpg"), parties, minutes=30.0, **limits)
     import tomli_w
 
     (folder / "job.toml").write_text(tomli_w.dumps(job.to_dict()))
-    for i in range(CLIENTS):
-        frame[i::CLIENTS].write_csv(folder / f"c{i}.csv")
+    for i in range(clients):
+        frame[i::clients].write_csv(folder / f"c{i}.csv")
     return job
 
 
-def _free_ports(count: int) -> list[int]:
+def _free_port() -> int:
     import socket
 
-    held = [socket.create_server(("localhost", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in held]
-    for one in held:
-        one.close()
-    return ports
+    with socket.create_server(("localhost", 0)) as held:
+        return int(held.getsockname()[1])
 
 
 def run(folder: Path, job: Job) -> tuple[float, float, float]:
@@ -83,7 +88,7 @@ def run(folder: Path, job: Job) -> tuple[float, float, float]:
         processes[party.name] = subprocess.Popen(
             velado("party", party.role, *given), cwd=folder, env=os.environ.copy()
         )
-    codes = {name: process.wait(timeout=300) for name, process in processes.items()}
+    codes = {name: process.wait(timeout=1500) for name, process in processes.items()}
     wall = time.perf_counter() - start
     if any(codes.values()):
         raise RuntimeError(f"a party failed: {codes}")
@@ -111,9 +116,76 @@ def agrees(folder: Path, frame: pl.DataFrame) -> float:
     return float(np.max(np.abs(np.array(list(found.values())) - plain) / np.abs(plain)))
 
 
+def in_one_process(folder: Path, job: Job) -> float:
+    """CPU seconds of the whole job with every party a thread of this process: no start, no keys to open."""
+    import threading
+
+    from velado.learning.net.identity import open_identity
+    from velado.learning.net.runner import Runner, read_columns
+
+    runners = [
+        Runner(
+            job=job,
+            identity=open_identity(folder / party.name, PASSPHRASE),
+            role=party.role,
+            folder=folder / f"thread-{party.name}",
+            columns=read_columns(folder / f"{party.name}.csv", job) if party.role == "client" else None,
+        )
+        for party in job.parties
+    ]
+    threads = [threading.Thread(target=runner.run) for runner in runners]
+    before = time.process_time()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return time.process_time() - before
+
+
+def start_alone(folder: Path) -> tuple[float, float]:
+    """CPU seconds of one client that imports what it needs, and of one that also opens its keys and reads its table."""
+    load = "import velado.apps.cli.commands._party, velado.learning.net.runner, velado.data.io\n"
+    load += "import velado.learning.net.outputs, velado.papers.regression.paper_masked\n"
+    more = "from pathlib import Path\nfrom velado.learning.net.identity import open_identity, read_job\n"
+    more += "from velado.learning.net.runner import read_columns\n"
+    more += f"open_identity(Path('c0'), {PASSPHRASE!r})\n"
+    more += "read_columns(Path('c0.csv'), read_job(Path('job.toml')))\n"
+    found = []
+    for code in (load, load + more):
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-c", code], cwd=folder, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found.append(after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime)
+    return found[0], found[1]
+
+
+def many(frame: pl.DataFrame) -> list[Row]:
+    """Fifty clients of a secure sum, all in: as processes, and as threads."""
+    out = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        job = prepare(folder, frame, "secure-sum", MANY)
+        imports, opened = start_alone(folder)
+        wall, cpu, _ = run(folder, job)
+        summed = len(json.loads((folder / "out-c0" / "fit.json").read_text())["how"]["summed"])
+        note = f"{summed} summed, {wall:.3g} s in all; one start: imports {imports:.2g}, with keys {opened:.2g} CPU s"
+        out.append(Row(f"Auto, {MANY} clients, secure-sum, processes", cpu, "CPU s", BAR_CPU, note=note))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        job = prepare(folder, frame, "secure-sum", MANY)
+        cpu = in_one_process(folder, job)
+        note = "the protocol, its network and its files alone"
+        out.append(Row(f"Auto, {MANY} clients, secure-sum, threads", cpu, "CPU s", BAR_CPU, note=note))
+    return out
+
+
 def main() -> None:
     """Run and print."""
-    frame, rows = table(), []
+    frame = table()
+    if sys.argv[1:] == ["many"]:
+        print_rows("Fifty parties", many(frame))
+        return
+    rows = []
     for protocol in ("delegated", "masked"):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
@@ -121,7 +193,7 @@ def main() -> None:
             wall, cpu, started = run(folder, job)
             note = f"{cpu:.3g} CPU s; all listened after {started:.3g} s; relative difference {agrees(folder, frame):.1g}"
             rows.append(Row(f"Auto, {CLIENTS} clients, {protocol}", wall, "s", BAR, note=note))
-    print_rows("A job among real parties", rows)
+    print_rows("A job among real parties", [*rows, *many(frame)])
     sys.stdout.flush()
 
 

@@ -17,13 +17,12 @@ from pathlib import Path
 
 import pytest
 
-from velado.learning.net._https import Post
 from velado.learning.net.half_open import HalfOpen, network_of
 
 from ..apps.service.conftest import MISSING
 from ..apps.service.running import Running, running, write_service
 from ..apps.service.test_running import certificate
-from ..learning.net.parties import consortium
+from ..learning.net.parties import Visitor, consortium
 from ..learning.net.test_server import listening
 
 if sys.platform != "linux":
@@ -194,12 +193,12 @@ def test_a_party_is_reached_while_an_address_floods_its_server(tmp_path: Path) -
         most = max(8, 2 * len(group.job.parties))
         end = time.monotonic() + 2.5
         with contextlib.ExitStack() as held:
-            post = Post(group.identity("clinic-0"), hub.pins)
+            visitor = Visitor(group.identity("clinic-0"), group.job)
             # The flood is kept up beyond the time a silent connection has.
             while time.monotonic() < end:
                 connections = held.enter_context(flood(hub.server.port, b"\x16\x03\x01"))
                 assert left_open(connections, most) <= most
-                post.deliver("hub", b"one")
+                visitor.say(b"one")
         assert {peer for peer, _ in hub.taken} == {"clinic-0"}
         assert "too many unfinished requests from one address" in hub.written
         assert "too many connections at once" not in hub.written

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,9 @@ from typing import Any
 import numpy as np
 
 from velado.learning.crypto.fixed_point import Bounded
+from velado.learning.net._https import Caller
+from velado.learning.net._line import Asked, asked_bytes, read_answer
+from velado.learning.net._mutual_tls import Pins
 from velado.learning.net.identity import Identity, make_identity, open_identity
 from velado.learning.protocols.protocol_registry import PROTOCOLS
 from velado.learning.regression import design_matrix as design
@@ -158,6 +162,22 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": paths, "PYTHONIOENCODING": "utf-8", "NO_COLOR": "1"}
 
 
+class Visitor:
+    """Somebody who calls the evaluator with the keys of a party, and says what it likes."""
+
+    def __init__(self, identity: Identity, job: Job) -> None:
+        self._name = identity.name
+        self._caller = Caller(identity, Pins(job), threading.Event())
+
+    def say(self, *data: bytes, wait: float = 0.0, marks: Sequence[bytes] = ()) -> list[tuple[str, bytes]]:
+        """What waits for it, once the evaluator has kept what was said; Undelivered where it does not."""
+        asked = Asked(wait, tuple(marks), tuple((self._name, one) for one in data))
+        try:
+            return list(read_answer(self._caller.exchange(asked_bytes(asked), wait, 1 << 24)))
+        finally:
+            self._caller.close()
+
+
 def toml(job: Job) -> str:
     """The job as a file; what `velado.learning.regression.job` writes is read back the same."""
     import tomli_w
@@ -185,8 +205,10 @@ def consortium(
     if protocol == "secure-sum":
         names.remove(("vault", "provider"))
     parties = []
-    for (name, role), port in zip(names, free_ports(len(names)), strict=True):
-        party = Party(name, role, f"localhost:{port}")  # type: ignore[arg-type]
+    (port,) = free_ports(1)
+    for name, role in names:
+        address = f"localhost:{port}" if role == "evaluator" else ""
+        party = Party(name, role, address)  # type: ignore[arg-type]
         parties.append(make_identity(folder / name, party, PASSPHRASE, log2_n=LOG2_N))
     tables = tables or {f"clinic-{i}": rows(i) for i in range(clients)}
     bounds = bounds or {"age": (0, 120), "level": (-10, 10), "stay": (-50, 50)}

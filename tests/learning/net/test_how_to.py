@@ -53,4 +53,8 @@ def test_the_page_runs_as_it_is_written(tmp_path: Path) -> None:
         fit = json.loads((tmp_path / f"{name}-out" / "fit.json").read_text())
         assert np.allclose(list(fit["coefficients"].values()), plain, rtol=1e-4)
         assert fit["facts"]["r_squared"] > 0.9
-    assert "What each party saw and can infer" in printed[-1] and "| age | " in printed[-1]
+        assert fit["how"]["summed"] == ["north", "south", "west"] and fit["how"]["not_summed"] == []
+    assert "What each party saw and can infer" in printed[-2] and "| age | " in printed[-2]
+    assert "Summed: north, south, west." in printed[-2]
+    scores = [float(line) for line in (tmp_path / "scores.csv").read_text().split("\n")[1:] if line]
+    assert np.allclose(scores, [plain @ (1, 64, -1.5), plain @ (1, 35, 2.25)], rtol=1e-4)

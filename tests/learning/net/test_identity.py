@@ -25,7 +25,7 @@ from velado.learning.regression.job import Job, Party
 
 from .parties import LOG2_N, PASSPHRASE, Consortium
 
-CLINIC = Party("clinic", "client", "clinic.example:8443")
+CLINIC = Party("clinic", "client")
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_no_secret_is_shown_in_a_repr(folder: Path) -> None:
 
 def test_the_public_part_is_an_entry_of_a_job(folder: Path) -> None:
     (entry,) = tomllib.loads((folder / "clinic.party.toml").read_text())["parties"]
-    assert set(entry) == {"name", "role", "address", "certificate", "signing_key"}
+    assert set(entry) == {"name", "role", "certificate", "signing_key"}
     assert Party(**entry) == read_public(folder)
 
 
@@ -146,10 +146,13 @@ def test_a_job_must_pin_every_party_and_each_differently(group: Consortium) -> N
         {"signing_key": "ab"},
         {"certificate": hub.certificate},
         {"signing_key": hub.signing_key},
-        {"address": ""},
+        {"certificate": "no base64!"},
     ):
         with pytest.raises(SchemaError):
             Pins(changed(job, "clinic-1", **values))
+    assert all(party.address == "" for party in job.parties if party.role != "evaluator")
+    with pytest.raises(SchemaError, match="not host:port"):
+        Pins(changed(job, "hub", address=""))
 
 
 def test_a_party_the_job_knows_otherwise_does_not_start(group: Consortium) -> None:
@@ -157,7 +160,7 @@ def test_a_party_the_job_knows_otherwise_does_not_start(group: Consortium) -> No
     Pins(job).check_own(identity, "client", job)
     with pytest.raises(SchemaError, match="is client"):
         Pins(job).check_own(identity, "provider", job)
-    other = changed(job, "clinic-0", certificate="ab" * 32)
+    other = changed(job, "clinic-0", certificate="abcd" * 32)
     with pytest.raises(KeyRefused, match="other keys"):
         Pins(other).check_own(identity, "client", other)
 

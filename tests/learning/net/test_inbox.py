@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from velado.errors import OutputError, ProtocolError
-from velado.learning.net._journal import WINDOW, Inbox, PartyLog
+from velado.learning.net._journal import RECEIVED, RELAYED, WINDOW, Inbox, PartyLog
 from velado.learning.net._mutual_tls import Pins
 from velado.learning.net._wire import largest_message, seal
 from velado.learning.protocols.protocol import Message
@@ -23,8 +23,14 @@ class Desk:
         self.group, self.kept = group, []
         self.path = folder / "audit.log"
         self.audit = PartyLog(self.path)
-        self.inbox = Inbox(group.job, "hub", Pins(group.job), self.kept.append, self.audit)
+        self.handed: list[Message] = []
+        self.inbox = Inbox(
+            group.job, "hub", Pins(group.job), self.keep, self.audit, lambda m, data: self.handed.append(m)
+        )
         self.key = group.identity("clinic-0").signing
+
+    def keep(self, *records: tuple[int, bytes]) -> None:
+        self.kept += records
 
     def message(self, **changes: object) -> Message:
         return replace(
@@ -33,7 +39,7 @@ class Desk:
         )
 
     def offer(self, message: Message, peer: str = "clinic-0") -> int:
-        return self.inbox.accept(peer, seal(message, self.key))[0]
+        return self.inbox.accept([(peer, seal(message, self.key))])[0]
 
 
 @pytest.fixture
@@ -45,7 +51,7 @@ def desk(group: Consortium, tmp_path: Path) -> Iterator[Desk]:
 
 def test_a_message_is_kept_before_it_is_acknowledged_and_then_waits(desk: Desk) -> None:
     assert desk.offer(desk.message()) == 200
-    assert desk.kept == [seal(desk.message(), desk.key)]
+    assert desk.kept == [(RECEIVED, seal(desk.message(), desk.key))]
     assert desk.inbox.waiting.get_nowait() == desk.message()
     assert desk.inbox.heard == {"clinic-0"}
 
@@ -59,13 +65,14 @@ def test_a_repeated_message_is_acknowledged_again_and_taken_once(desk: Desk) -> 
     ("changes", "peer", "status"),
     [
         ({"job": "ab" * 32}, "clinic-0", 409),
-        ({"receiver": "vault"}, "clinic-0", 400),
+        ({"receiver": "nobody"}, "clinic-0", 400),
+        ({"receiver": "clinic-0"}, "clinic-0", 400),
         ({"sender": "clinic-1"}, "clinic-0", 403),
         ({}, "clinic-1", 400),
         ({"number": WINDOW}, "clinic-0", 409),
         ({"fields": {"ciphertexts": bytes(4 << 20)}}, "clinic-0", 400),
     ],
-    ids=["old job", "other receiver", "other sender", "forged signature", "far ahead", "too large"],
+    ids=["old job", "no receiver", "itself", "other sender", "forged signature", "far ahead", "too large"],
 )
 def test_what_is_not_for_this_desk_is_refused(desk: Desk, changes, peer: str, status: int) -> None:
     assert desk.offer(desk.message(**changes), peer) == status
@@ -83,18 +90,44 @@ def test_messages_out_of_order_are_kept_for_the_role_to_sort(desk: Desk) -> None
     assert [desk.inbox.waiting.get_nowait().number for _ in range(3)] == [2, 0, 1]
 
 
+def test_what_is_for_another_is_kept_and_handed_on_as_it_was_signed(desk: Desk) -> None:
+    other = desk.message(receiver="clinic-1")
+    assert desk.offer(other) == 200 and desk.offer(other) == 200
+    assert desk.kept == [(RELAYED, seal(other, desk.key))] and desk.handed == [other]
+    assert desk.inbox.waiting.empty()
+    # Numbers count for each receiver: the same number to the hub is another message.
+    assert desk.offer(desk.message()) == 200 and len(desk.kept) == 2
+
+
+def test_who_does_not_carry_messages_takes_none_for_others(group: Consortium, desk: Desk) -> None:
+    inbox = Inbox(group.job, "clinic-2", Pins(group.job), desk.keep, desk.audit)
+    data = seal(desk.message(receiver="clinic-1"), desk.key)
+    assert inbox.accept([("clinic-0", data)]) == (400, "A message is addressed to somebody else.")
+    assert inbox.accept([("nobody", data)])[0] == 403
+
+
+def test_several_messages_are_kept_by_one_write_up_to_the_first_that_is_refused(desk: Desk) -> None:
+    good = [seal(desk.message(number=n), desk.key) for n in range(3)]
+    forged = good[1][:-1] + bytes([good[1][-1] ^ 1])
+    beside = (3, b"x" * 16)
+    answer = desk.inbox.accept([("clinic-0", one) for one in (good[0], forged, good[2])], [beside])
+    assert answer[0] == 400 and desk.kept == [beside, (RECEIVED, good[0])]
+    again = desk.inbox.accept([("clinic-0", good[2]), ("clinic-0", good[2])])
+    assert again[0] == 200 and desk.kept[2:] == [(RECEIVED, good[2])]
+
+
 def test_what_cannot_be_kept_is_not_acknowledged(desk: Desk) -> None:
-    def full(data: bytes) -> None:
+    def full(*records: object) -> None:
         raise OutputError("The disk is full.", "-", "-")
 
     job = desk.group.job
     inbox = Inbox(job, "hub", Pins(job), full, desk.audit)
-    assert inbox.accept("clinic-0", seal(desk.message(), desk.key)) == (503, "The disk is full.")
+    assert inbox.accept([("clinic-0", seal(desk.message(), desk.key))]) == (503, "The disk is full.")
     assert inbox.waiting.empty()
 
 
 def test_garbage_is_refused_and_the_log_holds_no_content(desk: Desk) -> None:
-    assert desk.inbox.accept("clinic-0", b"garbage")[0] == 400
+    assert desk.inbox.accept([("clinic-0", b"garbage")])[0] == 400
     desk.offer(desk.message())
     lines = [json.loads(line) for line in desk.path.read_text().splitlines()]
     assert [line["event"] for line in lines] == ["refused", "received"]
@@ -104,7 +137,7 @@ def test_garbage_is_refused_and_the_log_holds_no_content(desk: Desk) -> None:
         "peer": "clinic-0",
         "kind": "sums",
         "number": 0,
-        "bytes": len(desk.kept[0]),
+        "bytes": len(desk.kept[0][1]),
     }
     assert "secret" not in desk.path.read_text()
 

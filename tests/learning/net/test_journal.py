@@ -15,19 +15,19 @@ from velado.learning.net._journal import (
     RECEIVED,
     Begin,
     Journal,
-    read_receipt,
-    receipt,
+    mark_of,
+    marks_in,
 )
 
 KEY = bytes(range(32))
 SEED = b"seed of this party in this job!!"
-RECORDS = [(RECEIVED, b"first"), (ACKNOWLEDGED, receipt("hub", 7)), (RECEIVED, b"x" * 300)]
+RECORDS = [(RECEIVED, b"first"), (ACKNOWLEDGED, mark_of(b"a message")), (RECEIVED, b"x" * 300)]
 
 
 def written(path: Path) -> bytes:
     journal = Journal(path)
-    for kind, payload in RECORDS:
-        journal.append(kind, payload)
+    journal.append(RECORDS[0])
+    journal.append(*RECORDS[1:])
     journal.close()
     return path.read_bytes()
 
@@ -43,7 +43,7 @@ def test_records_come_back_in_their_order_and_more_can_follow(tmp_path: Path) ->
     written(path)
     assert read(path) == RECORDS
     journal = Journal(path)
-    journal.append(RECEIVED, b"later")
+    journal.append((RECEIVED, b"later"))
     journal.close()
     assert read(path) == [*RECORDS, (RECEIVED, b"later")]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -57,7 +57,7 @@ def test_a_journal_torn_at_any_byte_keeps_the_whole_records_and_goes_on(tmp_path
         kept = read(path)
         assert kept == RECORDS[: len(kept)]
         journal = Journal(path)
-        journal.append(RECEIVED, b"later")
+        journal.append((RECEIVED, b"later"))
         journal.close()
         assert read(path) == [*kept, (RECEIVED, b"later")]
 
@@ -130,6 +130,7 @@ def test_any_bytes_are_a_beginning_or_a_protocol_error(data) -> None:
         assert "message" in error.what
 
 
-def test_a_receipt_is_read_back() -> None:
-    assert read_receipt(receipt("clínica", 3)) == ("clínica", 3)
+def test_marks_are_read_back_and_tell_messages_apart() -> None:
+    one, other = mark_of(b"one"), mark_of(b"other")
+    assert marks_in(one + other) == [one, other] and one != other and marks_in(b"") == []
     assert BEGIN != RECEIVED

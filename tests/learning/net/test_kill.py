@@ -1,7 +1,7 @@
 """kill -9 of any party, right after any message it took or sent: started again, the job ends with the same numbers.
 
 A point is (party, i): the party is killed as soon as its audit log shows its i-th message received, processed or sent,
-or, for i = 0, as soon as it listens.
+or, for i = 0, as soon as it runs.
 """
 
 import random

@@ -18,7 +18,7 @@ import queue
 import struct
 import threading
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -29,7 +29,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from velado.data.staging import locked, reason_of
 from velado.errors import OutputError, ProtocolError
 from velado.learning.net._mutual_tls import Pins
-from velado.learning.net._wire import OVERHEAD, Cursor, largest_message, open_envelope
+from velado.learning.net._wire import OVERHEAD, Cursor, largest_message, open_envelope, sender_of
 from velado.learning.protocols.protocol import Message
 from velado.learning.regression.job import Job
 from velado.randomness import Tape
@@ -74,7 +74,8 @@ class PartyLog:
 
 
 MAGIC = b"VLDJ\x01"
-BEGIN, RECEIVED, ACKNOWLEDGED, ENDED, LEFT = 1, 2, 3, 4, 5
+BEGIN, RECEIVED, ACKNOWLEDGED, ENDED, LEFT, RELAYED, CLOCK = 1, 2, 3, 4, 5, 6, 7
+Record = tuple[int, bytes]
 LARGEST_RECORD = 1 << 29
 _HEAD = 9
 _CHECK = 16
@@ -148,23 +149,25 @@ class Journal:
             ) from None
         try:
             self._lock_file()
-            self.records = self._read()
+            self.records: list[Record] = self._read()
         except BaseException:
             self._file.close()
             raise
 
-    def append(self, kind: int, payload: bytes) -> None:
-        """The record is on the disk."""
+    def append(self, *records: Record) -> None:
+        """The records are on the disk, all of them by one write."""
         with self._lock:
             if self._file.closed:
                 raise OutputError(
                     "The journal is closed.", "The party has stopped.", "Start it again to go on."
                 )
-            head = struct.pack(">IB", len(payload), kind)
-            check = _link(self._check, kind, payload)
-            data = head + struct.pack(">I", zlib.crc32(head)) + payload + check
+            parts, check = [], self._check
+            for kind, payload in records:
+                head = struct.pack(">IB", len(payload), kind)
+                check = _link(check, kind, payload)
+                parts += [head, struct.pack(">I", zlib.crc32(head)), payload, check]
             try:
-                self._write(data)
+                self._write(b"".join(parts))
                 os.fsync(self._file.fileno())
             except OSError as error:
                 raise OutputError(
@@ -199,7 +202,7 @@ class Journal:
                 "Stop the other one, or choose another folder.",
             )
 
-    def _read(self) -> list[tuple[int, bytes]]:
+    def _read(self) -> list[Record]:
         # The journal is as large as the messages of one party in one job: megabytes.
         data = self._file.read()
         if len(data) < len(MAGIC) and MAGIC.startswith(data):
@@ -209,7 +212,7 @@ class Journal:
             return []
         if not data.startswith(MAGIC):
             raise _damaged(say("The journal does not begin as one, or is of another version."))
-        records: list[tuple[int, bytes]] = []
+        records: list[Record] = []
         at = len(MAGIC)
         while at < len(data):
             found = self._record(data, at)
@@ -245,14 +248,17 @@ class Journal:
         return kind, payload, end
 
 
-def receipt(peer: str, number: int) -> bytes:
-    """The payload of an acknowledgement."""
-    return struct.pack(">I", number) + peer.encode()
+MARK_BYTES = 16
 
 
-def read_receipt(payload: bytes) -> tuple[str, int]:
-    """Whose and which message was acknowledged."""
-    return payload[4:].decode("utf-8", "replace"), int.from_bytes(payload[:4], "big")
+def mark_of(data: bytes) -> bytes:
+    """By what a sealed message is named when its arrival is acknowledged."""
+    return hashlib.sha256(data).digest()[:MARK_BYTES]
+
+
+def marks_in(payload: bytes) -> list[bytes]:
+    """The messages an acknowledgement names."""
+    return [payload[at : at + MARK_BYTES] for at in range(0, len(payload), MARK_BYTES)]
 
 
 def _link(before: bytes, kind: int, payload: bytes) -> bytes:
@@ -267,10 +273,11 @@ def _damaged(what: str) -> ProtocolError:
     )
 
 
-# What is let in: a signed message of this job, to this party, from the party whose certificate the connection showed.
+# What is let in: a signed message of this job, from the party it names.
 #
 # It is on the disk before its sender is told that it arrived. The same message again is acknowledged again and goes no
-# further; the same number with other content is refused.
+# further; the same number with other content is refused. The evaluator lets in what clients say to one another as well, and
+# hands it on as it is: it cannot change a signed message, and what is secret in one is sealed for its receiver.
 
 # A party that runs ahead of what it was answered by more than this is not taken seriously; roles keep as many.
 WINDOW = 64
@@ -280,45 +287,80 @@ Answer = tuple[int, str]
 
 
 class Inbox:
-    """Messages wait here, in the order of the journal, until the role takes them."""
+    """Messages wait here, in the order of the journal, until the role takes them; *relay* gets those for others."""
 
     def __init__(
-        self, job: Job, name: str, pins: Pins, keep: Callable[[bytes], None], audit: PartyLog
+        self,
+        job: Job,
+        name: str,
+        pins: Pins,
+        keep: Callable[..., None],
+        audit: PartyLog,
+        relay: Callable[[Message, bytes], None] | None = None,
     ) -> None:
         self._digest, self._name, self._pins = job.digest(), name, pins
-        self._keep, self._audit = keep, audit
-        self._seen: dict[tuple[str, int], bytes] = {}
-        self._counts: dict[str, int] = {}
+        self._keep, self._audit, self._relay = keep, audit, relay
+        self._seen: dict[tuple[str, str, int], bytes] = {}
+        self._counts: dict[tuple[str, str], int] = {}
         self._lock = threading.Lock()
         self.most = largest_message(job)
         self.heard: set[str] = set()
+        self.ended: set[str] = set()
         self.waiting: queue.SimpleQueue[Message] = queue.SimpleQueue()
 
     @property
     def largest_body(self) -> int:
-        """The most bytes a request may carry."""
+        """The most bytes the messages of one exchange have."""
         return self.most + OVERHEAD
 
     def again(self, data: bytes) -> Message:
         """A message from the journal, for which the signature is checked once more; it counts as seen."""
-        for name, key in self._pins.signing.items():
-            if name == self._name:
-                continue
-            try:
-                message = open_envelope(data, key, self.most)
-            except ProtocolError:
-                continue
-            if message.sender == name:
-                self._note(message, data)
-                return message
-        raise ProtocolError(
-            "The journal holds a message that no party of the job signed.",
-            "It was changed, or belongs to another job.",
-            "Restore it from a copy, or start the job again with an empty output folder at all parties.",
-        )
+        try:
+            key = self._pins.signing[sender_of(data, self.most)]
+            message = open_envelope(data, key, self.most)
+        except (ProtocolError, KeyError):
+            raise ProtocolError(
+                "The journal holds a message that no party of the job signed.",
+                "It was changed, or belongs to another job.",
+                "Restore it from a copy, or start the job again with an empty output folder at all parties.",
+            ) from None
+        self._note(message, data)
+        return message
 
-    def accept(self, peer: str, data: bytes) -> Answer:
-        """Take what *peer* sent, as its certificate says; the HTTP status and a reason without content."""
+    def accept(self, offered: Sequence[tuple[str, bytes]], beside: Sequence[Record] = ()) -> Answer:
+        """Take what parties said, each by its name; the HTTP status and a reason without content.
+
+        All that is new is on the disk, with the records *beside*, when this returns; it stops at the first that is refused.
+        """
+        answer: Answer = (200, "kept")
+        fresh: list[tuple[Message, bytes]] = []
+        with self._lock:
+            for peer, data in offered:
+                answer = self._judge(peer, data, fresh)
+                if answer[0] != 200:
+                    break
+            own = [(RECEIVED if message.receiver == self._name else RELAYED, data) for message, data in fresh]
+            if own or beside:
+                try:
+                    self._keep(*beside, *own)
+                except OutputError as error:
+                    return self._refuse(offered[0][0] if offered else None, 503, error.what)
+            for message, data in fresh:
+                self._note(message, data)
+                mine = message.receiver == self._name
+                facts = {"peer": message.sender, "kind": message.kind, "number": message.number}
+                if mine:
+                    self._audit.write("received", **facts, bytes=len(data))
+                    self.waiting.put(message)
+                elif self._relay is not None:
+                    self._audit.write("relayed", **facts, to=message.receiver, bytes=len(data))
+                    self._relay(message, data)
+        return answer
+
+    def _judge(self, peer: str, data: bytes, fresh: list[tuple[Message, bytes]]) -> Answer:
+        """Whether one message is let in; it is among *fresh* then, if it is not known."""
+        if peer not in self._pins.signing or peer == self._name:
+            return self._refuse(None, 403, "A message comes from nobody the job names.")
         try:
             message = open_envelope(data, self._pins.signing[peer], self.most)
         except ProtocolError as error:
@@ -327,34 +369,35 @@ class Inbox:
             return self._refuse(peer, 403, "A message names another sender than its connection.")
         if message.job != self._digest:
             return self._refuse(peer, 409, "A message belongs to another job or another version of its file.")
-        if message.receiver != self._name:
+        other = message.receiver != self._name
+        if other and (
+            self._relay is None or message.receiver not in self._pins.signing or message.receiver == peer
+        ):
             return self._refuse(peer, 400, "A message is addressed to somebody else.")
-        place = (peer, message.number)
-        with self._lock:
-            before = self._seen.get(place)
-            if before is not None:
-                if before != hashlib.sha256(data).digest():
-                    return self._refuse(peer, 409, "A message repeats a number with other content.")
-                self._audit.write("repeated", peer=peer, kind=message.kind, number=message.number)
-                return 200, "known"
-            if message.number >= min(self._counts.get(peer, 0) + WINDOW, MOST_MESSAGES):
-                return self._refuse(peer, 409, "A message is too far ahead of its turn.")
-            try:
-                self._keep(data)
-            except OutputError as error:
-                return self._refuse(peer, 503, error.what)
-            self._note(message, data)
-            self._audit.write(
-                "received", peer=peer, kind=message.kind, number=message.number, bytes=len(data)
-            )
-            self.waiting.put(message)
+        place = (peer, message.receiver, message.number)
+        print_ = hashlib.sha256(data).digest()
+        before = self._seen.get(place)
+        for one, held in fresh:
+            if (one.sender, one.receiver, one.number) == place:
+                before = hashlib.sha256(held).digest()
+        if before is not None:
+            if before != print_:
+                return self._refuse(peer, 409, "A message repeats a number with other content.")
+            self._audit.write("repeated", peer=peer, kind=message.kind, number=message.number)
+            return 200, "known"
+        if message.number >= min(self._counts.get(place[:2], 0) + WINDOW, MOST_MESSAGES):
+            return self._refuse(peer, 409, "A message is too far ahead of its turn.")
+        fresh.append((message, data))
         return 200, "kept"
 
     def _note(self, message: Message, data: bytes) -> None:
-        self._seen[message.sender, message.number] = hashlib.sha256(data).digest()
-        self._counts[message.sender] = self._counts.get(message.sender, 0) + 1
+        pair = (message.sender, message.receiver)
+        self._seen[(*pair, message.number)] = hashlib.sha256(data).digest()
+        self._counts[pair] = self._counts.get(pair, 0) + 1
         self.heard.add(message.sender)
+        if message.kind == "abort" and message.receiver == self._name:
+            self.ended.add(message.sender)
 
-    def _refuse(self, peer: str, status: int, reason: str) -> Answer:
+    def _refuse(self, peer: str | None, status: int, reason: str) -> Answer:
         self._audit.write("refused", peer=peer, reason=reason)
         return status, reason

@@ -1,17 +1,17 @@
-"""Mutual TLS without an authority: whoever shows the certificate the job pins, and holds its key, is that party.
+"""Mutual TLS without an authority: whoever shows a certificate of the job, and holds its key, is that party.
 
-OpenSSL accepts a self-signed certificate from a client only if it has it beforehand, and the job pins a hash alone. So a
-party introduces itself: over a connection whose server it has checked it hands over its certificate, the server
-compares the hash with the job, and from then on takes it. A hash has one certificate, so there is nothing to trust in
-that. Both sides compare the other's certificate again after each handshake, before a byte of content is sent or read.
+The job file holds every party's self-signed certificate whole. The evaluator, who alone listens, takes exactly those and
+ends every other handshake; whoever calls compares the certificate it is shown with the evaluator's before it sends a byte.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import datetime
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -26,33 +26,34 @@ _HEX = re.compile(r"[0-9a-f]{64}")
 
 
 class Pins:
-    """Whose certificate and signing key is which, as the job says."""
+    """Whose certificate and signing key is which, as the job says, and where the evaluator listens."""
 
     def __init__(self, job: Job) -> None:
         self.by_certificate: dict[str, str] = {}
-        self.certificates: dict[str, str] = {}
+        self.certificates: dict[str, bytes] = {}
         self.signing: dict[str, Ed25519PublicKey] = {}
-        self.addresses: dict[str, tuple[str, int]] = {}
         keys: set[str] = set()
         for party in job.parties:
-            certificate, key = party.certificate.lower(), party.signing_key.lower()
-            if not _HEX.fullmatch(certificate) or not _HEX.fullmatch(key):
+            certificate, key = certificate_in(party.certificate), party.signing_key.lower()
+            if not certificate or not _HEX.fullmatch(key):
                 raise SchemaError(
                     say("The job has no certificate or signing key for {party}.", party=party.name),
                     "Anybody could speak in its name.",
                     "Paste the [[parties]] entry that `velado party keygen` wrote there.",
                 )
-            if certificate in self.by_certificate or key in keys:
+            if fingerprint(certificate) in self.by_certificate or key in keys:
                 raise SchemaError(
                     "Two parties of the job have the same certificate or signing key.",
                     "Their messages could not be told apart.",
                     "Let each party run `velado party keygen` itself.",
                 )
             keys.add(key)
-            self.by_certificate[certificate] = party.name
+            self.by_certificate[fingerprint(certificate)] = party.name
             self.certificates[party.name] = certificate
             self.signing[party.name] = Ed25519PublicKey.from_public_bytes(bytes.fromhex(key))
-            self.addresses[party.name] = parse_address(party.address, party.name)
+        hub = job.of("evaluator")[0]
+        self.evaluator = hub.name
+        self.address = parse_address(hub.address, hub.name)
 
     def check_own(self, identity: Identity, role: str, job: Job) -> None:
         """Nothing, if the job knows this party by these keys and in this role, and its certificate is valid today."""
@@ -63,7 +64,7 @@ class Pins:
                 say("It was started as {role}.", role=role),
                 say("Run `velado party {role}`.", role=party.role),
             )
-        own = (fingerprint(identity.certificate), identity.signing_public().hex())
+        own = (identity.certificate, identity.signing_public().hex())
         if own != (self.certificates[identity.name], party.signing_key.lower()):
             raise KeyRefused(
                 say("The job pins other keys for {identity} than this identity has.", identity=identity.name),
@@ -71,6 +72,20 @@ class Pins:
                 "Give the right folder, or paste the new [[parties]] entry into the job at all parties.",
             )
         check_validity(identity.certificate, identity.name)
+
+
+def certificate_in(text: str) -> bytes:
+    """The certificate a job file holds, in DER; nothing where it holds none.
+
+    >>> certificate_in("AQID"), certificate_in("not one")
+    (b'\\x01\\x02\\x03', b'')
+    """
+    if len(text) > 2 * LARGEST_CERTIFICATE:
+        return b""
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return b""
 
 
 def parse_address(text: str, name: str) -> tuple[str, int]:
@@ -85,8 +100,8 @@ def parse_address(text: str, name: str) -> tuple[str, int]:
     if not good:
         raise SchemaError(
             say("The address of {name} is not host:port.", name=name),
-            "The others must be able to reach it.",
-            'Write for example address = "clinic.example:8443".',
+            "All others call it there.",
+            'Write for example address = "hub.example:8443".',
         )
     return host, int(port)
 
@@ -115,29 +130,29 @@ def check_validity(der: bytes, name: str, now: datetime.datetime | None = None) 
         )
 
 
-def server_context(identity: Identity, known: Mapping[str, bytes]) -> ssl.SSLContext:
-    """For the listening side: asks for a certificate and takes those in *known*; TLS 1.3, nothing older."""
+def server_context(identity: Identity, certificates: Iterable[bytes]) -> ssl.SSLContext:
+    """For the listening side: a handshake ends well with one of *certificates* only; TLS 1.3, nothing older."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     _own(context, identity)
-    context.verify_mode = ssl.CERT_OPTIONAL
+    context.verify_mode = ssl.CERT_REQUIRED
     context.num_tickets = 0
-    for der in known.values():
-        context.load_verify_locations(cadata=der)
+    try:
+        context.load_verify_locations(cadata=b"".join(certificates))
+    except ssl.SSLError:
+        raise SchemaError(
+            "A certificate in the job cannot be read.",
+            "Its party would be refused.",
+            "Paste the [[parties]] entry that `velado party keygen` wrote there.",
+        ) from None
     return context
 
 
-def client_context(identity: Identity | None) -> ssl.SSLContext:
-    """For the calling side; the server's certificate is compared by `check_server` after the handshake.
-
-    Without an identity it shows no certificate, as an introduction needs it.
-    """
+def client_context(identity: Identity) -> ssl.SSLContext:
+    """For the calling side; the server's certificate is compared by `check_server` after the handshake."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    if identity is None:
-        context.minimum_version = ssl.TLSVersion.TLSv1_3
-    else:
-        _own(context, identity)
+    _own(context, identity)
     return context
 
 
@@ -146,14 +161,15 @@ def _own(context: ssl.SSLContext, identity: Identity) -> None:
     context.load_cert_chain(identity.certificate_file, identity.key_file, identity.tls_password)
 
 
-def check_server(der: bytes | None, pins: Pins, name: str) -> None:
-    """Nothing, if the server that answered at a party's address showed that party's certificate, still valid."""
-    if der is None or fingerprint(der) != pins.certificates[name]:
+def check_server(der: bytes | None, pins: Pins) -> None:
+    """Nothing, if who answered at the evaluator's address showed its certificate, still valid."""
+    if der != pins.certificates[pins.evaluator]:
         raise KeyRefused(
             say(
-                "Who answers at the address of {name} shows another certificate than the job pins.", name=name
+                "Who answers at the address of {name} shows another certificate than the job pins.",
+                name=pins.evaluator,
             ),
             "It is somebody else, or the party made new keys.",
             "Compare the certificate in the job with the party's own; nothing was sent.",
         )
-    check_validity(der, name)
+    check_validity(der, pins.evaluator)

@@ -167,6 +167,14 @@ def seal(message: Message, key: Ed25519PrivateKey) -> bytes:
     return ENVELOPE_MAGIC + bytes([ENVELOPE_VERSION]) + struct.pack(">I", len(body)) + body + signature
 
 
+def sender_of(data: bytes, most: int) -> str:
+    """Whom an envelope names as its sender, before anybody has checked that it is so."""
+    head = len(ENVELOPE_MAGIC) + 5
+    if len(data) > most + OVERHEAD:
+        raise malformed(say("A message is larger than the job allows."))
+    return decode(data[head:-SIGNATURE], most).sender
+
+
 def open_envelope(data: bytes, key: Ed25519PublicKey, most: int) -> Message:
     """The message, if *key* signed it; *most* limits the message without its envelope."""
     cursor = Cursor(data)

@@ -7,6 +7,7 @@ with that random password, so that guessing it is hopeless and OpenSSL can still
 
 from __future__ import annotations
 
+import base64
 import datetime
 import hashlib
 import hmac
@@ -190,7 +191,7 @@ class Identity:
 
 
 def fingerprint(der: bytes) -> str:
-    """SHA-256 of a certificate in DER, as the job writes it.
+    """SHA-256 of a certificate in DER, by which people compare it.
 
     >>> fingerprint(b"a certificate")[:16]
     '81acd762140fa692'
@@ -241,8 +242,8 @@ def make_identity(
     """Fresh keys stand in *folder*, readable by their owner alone; returns the public part for the job.
 
     >>> told = make_identity(Path("made"), Party("clinic", "client"), "four words", log2_n=15)
-    >>> len(told.certificate), sorted(path.name for path in Path("made").iterdir())
-    (64, ['certificate.pem', 'clinic.party.toml', 'jobs.register', 'secrets.sealed', 'tls.key.pem'])
+    >>> told.certificate[:3], sorted(path.name for path in Path("made").iterdir())
+    ('MII', ['certificate.pem', 'clinic.party.toml', 'jobs.register', 'secrets.sealed', 'tls.key.pem'])
     """
     if not passphrase:
         raise KeyRefused(
@@ -278,7 +279,9 @@ def make_identity(
 
         private = keygen(paillier_bits, Tape(Tape.fresh_seed(), "paillier"))
         write_file(folder / PAILLIER, keyfile.seal(private, passphrase, log2_n=log2_n), private=True)
-    told = Party(party.name, party.role, party.address, fingerprint(der), _raw_public(signing).hex())
+    told = Party(
+        party.name, party.role, party.address, base64.b64encode(der).decode(), _raw_public(signing).hex()
+    )
     write_file(folder / f"{party.name}.party.toml", party_toml(told).encode(), private=True)
     return told
 

@@ -4,6 +4,8 @@ Two exact results over the same rows whose clients differ by one show, by their 
 client lets its sums out it looks here, and a roster that differs by fewer than `minimum_clients` from an earlier one over the same
 column is refused (`RegressionRole._agree`); what it lets out is entered here before it leaves.
 
+A job that was begun stands here from its beginning, with no roster: it cannot be begun a second time.
+
 One private file in the identity's folder, made with it: where it is gone or changed nothing is let out, since what was let out
 before is not known any more. Rows are known by a keyed digest of each column. Rows of which a few were changed between two jobs
 are other rows to it: keep to one table, or agree on noise.
@@ -23,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from velado.data.staging import locked, write_file
-from velado.errors import KeyRefused
+from velado.errors import KeyRefused, ProtocolError
 from velado.learning.crypto.fixed_point import Columns
 from velado.learning.net.identity import JOBS, Identity, read_private, sealed_register
 from velado.learning.protocols.parts import EarlierJob
@@ -107,6 +109,29 @@ def enter(identity: Identity, job: EarlierJob) -> None:
             entries = [asdict(one) for one in (*known, job)]
             data = sealed_register(json.loads(json.dumps(entries)), identity.journal_key)
             write_file(identity.folder / JOBS, data, force=True, private=True)
+
+
+def refuse_second(identity: Identity, job: str) -> None:
+    """Nothing, if this identity has not begun this job before; ProtocolError else: whoever goes on has the journal.
+
+    Two runs of one job bear the same digest, so that somebody who carries messages could mix what was said in the one into
+    the other, and with noise the second would be a second answer.
+
+    >>> from velado.learning.net.identity import make_identity, open_identity
+    >>> from velado.learning.regression.job import Party
+    >>> _ = make_identity(Path("begun"), Party("clinic", "client"), "four words", log2_n=15)
+    >>> refuse_second(own := open_identity(Path("begun"), "four words"), "0a")
+    >>> enter(own, EarlierJob(job="0a", roster=(), columns={}))
+    >>> refuse_second(own, "0a")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.ProtocolError: This job was begun before with this identity...
+    """
+    if any(one.job == job for one in read_register(identity)):
+        raise ProtocolError(
+            "This job was begun before with this identity, and its journal is not in the output folder.",
+            "What was said in two runs of one job could be mixed up, and a second result asked for.",
+            "Give the folder it was begun with to go on, or agree on a new name for the job at all parties.",
+        )
 
 
 @contextmanager

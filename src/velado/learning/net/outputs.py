@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -50,8 +50,10 @@ def write_outputs(folder: Path, job: Job, name: str, ending: Ending, language: L
     >>> write_outputs(Path("out"), small_job(), "c0", ending)
     ['learned.json', 'report.md']
     """
+    summed = () if ending.outcome is None or ending.failure is not None else ending.outcome.summed
+    counted = {"summed": list(summed), "not_summed": not_summed(job, summed)}
     files = {
-        "learned.json": _json(learned(job).to_dict(language)),
+        "learned.json": _json({**learned(job).to_dict(language), **counted}),
         "report.md": report(job, name, ending, language),
     }
     if ending.fit is not None:
@@ -59,6 +61,36 @@ def write_outputs(folder: Path, job: Job, name: str, ending: Ending, language: L
     for file, text in files.items():
         write_file(folder / file, text.encode(), force=True, private=True)
     return sorted(files)
+
+
+def not_summed(job: Job, summed: Sequence[str]) -> list[str]:
+    """The clients of a job whose rows the result does not count.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> not_summed(small_job(), ["c0", "c2"])
+    ['c1']
+    """
+    return [party.name for party in job.of("client") if party.name not in summed]
+
+
+def counted_sentences(job: Job, ending: Ending) -> list[str]:
+    """Whose rows the result counts and whose it does not, where there is one.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> counted_sentences(small_job(), Ending(outcome=Outcome(summed=("c0", "c2"))))
+    ['Summed: c0, c2.', 'Not summed: c1. The result says nothing about these rows.']
+    """
+    if ending.failure is not None or ending.outcome is None or not ending.outcome.summed:
+        return []
+    summed = ending.outcome.summed
+    missing = not_summed(job, summed)
+    lines: list[str] = [say("Summed: {names}.", names=", ".join(summed))]
+    if missing:
+        names = ", ".join(missing)
+        lines.append(say("Not summed: {names}. The result says nothing about these rows.", names=names))
+    else:
+        lines.append(say("Nobody is missing: all clients of the job are summed."))
+    return lines
 
 
 def report(job: Job, name: str, ending: Ending, language: Language) -> str:
@@ -93,6 +125,7 @@ def report(job: Job, name: str, ending: Ending, language: Language) -> str:
         lines += [tell(say("The job ended without a result: {failure}", failure=ending.failure)), ""]
     else:
         lines += [f"## {tell(say('Coefficients'))}", "", *_coefficients(ending.fit, language), ""]
+        lines += [line for sentence in counted_sentences(job, ending) for line in (tell(sentence), "")]
     lines += [
         f"## {tell(say('What each party saw and can infer'))}",
         "",

@@ -1,10 +1,10 @@
 """One role, run to its end among real parties: started or resumed, fed, heard, timed, and closed.
 
-A message is journaled before it is acknowledged and acknowledged before it is taken; what a role says follows from its
-seed and from what it took, so a party killed at any point is brought back by its journal, and says again what nobody
-has acknowledged. Who receives a result stays until its sender has noted the receipt, so that a sender killed in between
-finds it still there. Where a protocol can go on without some clients, it does when nothing came from them for a fifth of
-the job's time. Every wait ends: at the job's deadline the role gives up and tells the others. The evaluator, who hears
+The evaluator listens and everybody else calls it (`_line`). A message is journaled before it is acknowledged and acknowledged
+before it is taken; what a role says follows from its seed and from what it took, so a party killed at any point is brought
+back by its journal, and says again what nobody has acknowledged. Where a protocol can go on without some clients, it does when
+nothing came from them for a fifth of the job's time. Every wait ends: the job's time begins with the first party that calls,
+whenever the evaluator was started, and when it is up the role gives up and tells the others. The evaluator, who hears
 from everyone and can name who was missing, gives up first; provider and clients a little later.
 """
 
@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import queue
+import math
+import struct
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -23,24 +24,26 @@ from pathlib import Path
 from velado.errors import KeyRefused, ProtocolError
 from velado.learning.crypto.fixed_point import Columns
 from velado.learning.crypto.paillier_keys import PrivateKey, open_sealed
-from velado.learning.net._https import Letter, Outbox, Post, Server
+from velado.learning.net._https import Caller
 from velado.learning.net._journal import (
     ACKNOWLEDGED,
     BEGIN,
+    CLOCK,
     ENDED,
     LEFT,
     RECEIVED,
+    RELAYED,
     Begin,
     Inbox,
     Journal,
     PartyLog,
-    read_receipt,
-    receipt,
+    marks_in,
 )
+from velado.learning.net._line import Boxes, Errands, Letter, Line
 from velado.learning.net._mutual_tls import Pins, parse_address
 from velado.learning.net._wire import seal
 from velado.learning.net.identity import PAILLIER, Identity, make_private_folder, read_private
-from velado.learning.net.job_register import column_marks, enter, read_register
+from velado.learning.net.job_register import column_marks, enter, read_register, refuse_second
 from velado.learning.net.outputs import Ending
 from velado.learning.protocols.parts import EarlierJob, RegressionRole
 from velado.learning.protocols.protocol import Message, RoleName
@@ -111,8 +114,8 @@ PATIENCE: Mapping[RoleName, float] = {"evaluator": 0.0, "provider": 0.05, "clien
 MOST_PATIENCE = 30.0
 # A client that nothing comes from for this share of the job's time is left behind, where the protocol can do that.
 STAGE = 0.2
-# A failed job is told to whoever answers within this time, and a receipt must be noted within it; a party that is started
-# again after its end answers old messages for the shorter one.
+# A failed job is told to whoever asks within this time, and the evaluator is told within it that its last word arrived; an
+# evaluator that is started again after its end answers for the shorter one.
 LINGER, RESUMED_LINGER = 15.0, 3.0
 _BEAT = 0.25
 
@@ -121,7 +124,7 @@ _BEAT = 0.25
 class Runner:
     """One party in one job, and what it brings. *told* hears of events as they happen; *stop* ends it early, ready to be resumed.
 
-    >>> Runner.__dataclass_fields__["linger"].default  # seconds for a receipt to be noted
+    >>> Runner.__dataclass_fields__["linger"].default  # seconds for the last words
     15.0
     """
 
@@ -140,7 +143,8 @@ class Runner:
         """Run to the end. *finished* is called as soon as this party has its result, before it waits for others."""
         pins = Pins(self.job)
         pins.check_own(self.identity, self.role, self.job)
-        parse_address(self.listen or self.job.party(self.identity.name).address, self.identity.name)
+        if self.listen:
+            parse_address(self.listen, self.identity.name)
         make_private_folder(self.folder)
         with (
             closing(Journal(self.folder / JOURNAL)) as journal,
@@ -158,55 +162,67 @@ class _Running:
         self._began = time.monotonic()
         self._stop = party.stop
         self._linger = min(party.linger, self.job.minutes * 60)
-        self._acknowledged: set[tuple[str, int]] = set()
         self._unexpected: Exception | None = None
         self._awaited: tuple[str, ...] = ()
         self._since = time.monotonic()
-        self._result_from = ""
-        self._noted: set[str] = set()
         self._cost = {"messages_sent": 0.0, "bytes_sent": 0.0}
-        name = self.identity.name
-        self._inbox = Inbox(self.job, name, pins, lambda data: journal.append(RECEIVED, data), log)
-        self._outbox = Outbox(Post(self.identity, pins), self._acknowledge, log)
         self._resumed = bool(journal.records)
         begin, seed = self._begin()
-        self._role = make_role(self.job, name, seed, party.columns, party.private)
+        self._inbox, self._line = self._make_line()
+        self._role = make_role(self.job, self.identity.name, seed, party.columns, party.private)
         self._entered = False
         if isinstance(self._role, RegressionRole) and party.columns is not None:
             self._role.earlier = read_register(self.identity)
             self._role.own_columns = column_marks(party.columns, self.identity)
         if not self._resumed:
-            journal.append(BEGIN, begin.to_bytes())
-        patience = PATIENCE[party.role] * self.job.minutes * 60
-        self._until = begin.until + min(MOST_PATIENCE, patience)
+            if party.role == "client":
+                refuse_second(self.identity, self.job.digest())
+            journal.append((BEGIN, begin.to_bytes()))
+        if party.role == "client":
+            enter(self.identity, EarlierJob(job=self.job.digest(), roster=(), columns={}))
+        self._patience = min(MOST_PATIENCE, PATIENCE[party.role] * self.job.minutes * 60)
+        # Until somebody has called, the evaluator waits as long as it is let; others try to reach it for the job's time.
+        self._until = math.inf if party.role == "evaluator" else begin.until + self._patience
+        self._clock = False
 
     def run(self, finished: Callable[[Ending], None]) -> Ending:
         """From the replay of the journal to the last word, or to where it was stopped."""
-        with closing(self._outbox):
+        with closing(self._line):
             self._replay()
-            name = self.identity.name
-            with closing(
-                Server(
-                    self.identity,
-                    self._pins,
-                    parse_address(self._party.listen or self.job.party(name).address, name),
-                    accept=self._inbox.accept,
-                    largest_body=self._inbox.largest_body,
-                    audit=self._log,
-                    noted=self._noted.add,
-                )
-            ) as server:
-                self._event("resumed" if self._resumed else "listening", port=server.port)
-                self._go_on()
+            event = "resumed" if self._resumed else "started"
+            if isinstance(self._line, Boxes):
+                listen = self._party.listen
+                address = parse_address(listen, self.identity.name) if listen else self._pins.address
+                self._event(event, port=self._line.listen(self.identity, self._pins, address))
+            else:
+                self._event(event, peer=self._pins.evaluator)
+            self._go_on()
+            ending = self._ending()
+            if not ending.stopped:
+                self._event("failed" if ending.failure else "finished", reason=ending.failure)
+                finished(ending)
+                self._wait_for_others(ending)
                 ending = self._ending()
-                if not ending.stopped:
-                    self._event("failed" if ending.failure else "finished", reason=ending.failure)
-                    finished(ending)
-                    self._wait_for_others(ending, RESUMED_LINGER if self._resumed else 0.0)
-                    ending = self._ending()
         if self._unexpected is not None:
             raise self._unexpected
         return ending
+
+    def _make_line(self) -> tuple[Inbox, Line]:
+        name, log, keep = self.identity.name, self._log, self._journal.append
+        known = {
+            mark for kind, marks in self._journal.records if kind == ACKNOWLEDGED for mark in marks_in(marks)
+        }
+        if self._party.role == "evaluator":
+            others = [party.name for party in self.job.parties if party.name != name]
+            held: list[Boxes] = []
+            inbox = Inbox(
+                self.job, name, self._pins, keep, log, lambda message, data: held[0].relay(message, data)
+            )
+            held.append(Boxes(others, inbox, log, known))
+            return inbox, held[0]
+        inbox = Inbox(self.job, name, self._pins, keep, log)
+        caller = Caller(self.identity, self._pins, self._stop)
+        return inbox, Errands(caller, inbox, self._pins.evaluator, log, known, self._stop)
 
     def _begin(self) -> tuple[Begin, bytes]:
         name, digest = self.identity.name, self.job.digest()
@@ -233,46 +249,64 @@ class _Running:
 
     def _replay(self) -> None:
         """The role stands where it stood: it took again what the journal holds, in that order."""
-        records = self._journal.records
-        self._acknowledged = {read_receipt(payload) for kind, payload in records if kind == ACKNOWLEDGED}
-        self._outbox.reached |= {peer for peer, _ in self._acknowledged}
         self._send(self._role.start())
-        for kind, payload in records:
+        for kind, payload in self._journal.records:
             if kind == RECEIVED:
                 self._take(self._inbox.again(payload))
+            elif kind == RELAYED and isinstance(self._line, Boxes):
+                self._line.relay(self._inbox.again(payload), payload)
             elif kind == LEFT:
-                self._send(self._role.without(payload.decode("utf-8", "replace").split("\n")))
+                self._without(payload.decode("utf-8", "replace").split("\n"))
             elif kind == ENDED:
                 self._send(self._role.abort(payload.decode("utf-8", "replace")))
+            elif kind == CLOCK:
+                self._clock, self._until = True, struct.unpack(">d", payload)[0] + self._patience
         self._journal.records = []
 
     def _go_on(self) -> None:
         while not self._role.done and not self._stop.is_set():
+            self._start_clock()
             left = self._until - time.time()
             if left <= 0:
                 self._end(self._time_is_up())
                 return
             self._leave_behind()
             try:
-                message = self._inbox.waiting.get(timeout=min(left, _BEAT))
-            except queue.Empty:
-                continue
-            said = self._cost["messages_sent"]
-            self._take(message)
-            # What it took last was a result, if it had nothing to answer; of no use where it is not done.
-            self._result_from = message.sender if said == self._cost["messages_sent"] else ""
-            self._event("processed", peer=message.sender, kind=message.kind, number=message.number)
+                messages = self._line.get(min(left, _BEAT if self._party.role == "evaluator" else left))
+            except ProtocolError as error:
+                self._end(str(error.what))
+                return
+            for message in messages:
+                self._take(message)
+                self._event("processed", peer=message.sender, kind=message.kind, number=message.number)
+            if self._role.unheard:
+                # What clients say to each other is handed on before the evaluator's own next word.
+                self._end(
+                    f"{self._pins.evaluator} counts on {', '.join(self._role.unheard)}, "
+                    "but did not hand on what they said."
+                )
+
+    def _start_clock(self) -> None:
+        """The job's time begins with the first party that calls, or for who calls with the first answer."""
+        if not self._clock and self._line.reached:
+            until = time.time() + self.job.minutes * 60
+            self._journal.append((CLOCK, struct.pack(">d", until)))
+            self._clock, self._until, self._since = True, until + self._patience, time.monotonic()
 
     def _leave_behind(self) -> None:
         """Clients that are awaited too long are left behind, if the role knows how."""
         awaited = self._role.awaited
-        if awaited != self._awaited:
+        if awaited != self._awaited or not self._clock:
             self._awaited, self._since = awaited, time.monotonic()
         elif awaited and time.monotonic() - self._since > STAGE * self.job.minutes * 60:
-            self._journal.append(LEFT, "\n".join(awaited).encode())
+            self._journal.append((LEFT, "\n".join(awaited).encode()))
             for name in awaited:
                 self._event("left", peer=name)
-            self._send(self._role.without(awaited))
+            self._without(awaited)
+
+    def _without(self, names: Sequence[str]) -> None:
+        self._line.give_up(names)
+        self._send(self._role.without(names))
 
     def _take(self, message: Message) -> None:
         try:
@@ -286,18 +320,18 @@ class _Running:
 
     def _end(self, reason: str) -> None:
         if not self._role.done:
-            self._journal.append(ENDED, reason.encode())
+            self._journal.append((ENDED, reason.encode()))
             self._send(self._role.abort(reason))
 
     def _send(self, messages: Sequence[Message]) -> None:
-        last = self._role.done
         self._enter()
+        letters = []
         for message in messages:
             data = seal(message, self.identity.signing)
             self._cost["messages_sent"] += 1
             self._cost["bytes_sent"] += len(data)
-            if (message.receiver, message.number) not in self._acknowledged:
-                self._outbox.put(message.receiver, Letter(message.number, message.kind, data, last))
+            letters.append(Letter(message.sender, message.receiver, message.number, message.kind, data))
+        self._line.put(letters)
 
     def _enter(self) -> None:
         """What is let out with the next message stands in the identity's register before it leaves."""
@@ -311,38 +345,39 @@ class _Running:
         )
         self._entered = True
 
-    def _acknowledge(self, peer: str, number: int) -> None:
-        self._journal.append(ACKNOWLEDGED, receipt(peer, number))
-
     def _time_is_up(self) -> str:
-        own = self.job.party(self.identity.name).role
-        reasons = dict(self._outbox.reasons)
-        silent = [
-            f"{party.name} ({reasons[party.name]})" if party.name in reasons else party.name
-            for party in self.job.parties
-            if party.name != self.identity.name
-            and (party.name in reasons or not (own == "client" == party.role))
-            and party.name not in self._inbox.heard
-            and (party.name not in self._outbox.reached or own == "evaluator")
-        ]
         sentence = f"Time is up after {self.job.minutes:g} minutes"
+        hub = self._pins.evaluator
+        if self._party.role == "evaluator":
+            silent = [
+                party.name
+                for party in self.job.parties
+                if party.name not in self._inbox.heard and party.name != hub
+            ]
+        elif self._line.reasons:
+            silent = [f"{hub} ({self._line.reasons[hub]})"]
+        else:
+            silent = []
         return (
             f"{sentence}; nothing came from {', '.join(silent)}."
             if silent
             else f"{sentence}; a message is missing."
         )
 
-    def _wait_for_others(self, ending: Ending, least: float) -> None:
-        succeeded = ending.failure is None
+    def _wait_for_others(self, ending: Ending) -> None:
+        """Everybody who is to hear the end has heard it, or the time for that is over."""
         now = time.time()
-        end = max(now, self._until) if succeeded else now + self._linger
-        while time.time() < end and not self._stop.is_set() and self._outbox.owed(only_last=succeeded):
-            self._outbox.wait(_BEAT)
-        if succeeded and self._result_from:
-            end = now + self._linger
-            while self._result_from not in self._noted and time.time() < end and not self._stop.is_set():
-                self._stop.wait(0.02)
-        self._stop.wait(max(0.0, now + least - time.time()))
+        listens = self._party.role == "evaluator"
+        # Who calls and has its result owes the evaluator the word that it arrived, and nothing more.
+        more = ending.failure is None and (listens or set(self._line.owed()) - {self._pins.evaluator})
+        end = max(now, self._until) if more else now + self._linger
+        while time.time() < end and not self._stop.is_set() and self._line.owed():
+            try:
+                self._line.wait(_BEAT)
+            except ProtocolError:
+                return
+        if listens and self._resumed:
+            self._stop.wait(max(0.0, now + RESUMED_LINGER - time.time()))
 
     def _ending(self) -> Ending:
         failure, outcome = self._role.failure, self._role.outcome
@@ -350,9 +385,12 @@ class _Running:
             outcome=outcome,
             failure=failure,
             stopped=not self._role.done,
-            untold=tuple(self._outbox.owed(only_last=failure is None)),
+            untold=tuple(self._untold()),
             cost={**self._cost, "seconds": round(time.monotonic() - self._began, 3)},
         )
+
+    def _untold(self) -> list[str]:
+        return [name for name in self._line.owed() if isinstance(self._line, Boxes) or self._role.failure]
 
     def _event(self, event: str, **facts: object) -> None:
         self._log.write(event, **facts)

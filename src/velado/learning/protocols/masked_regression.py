@@ -22,8 +22,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
-import flint
-
 from velado.learning.crypto.obfuscators import FullPower, ObfuscatorPool
 from velado.learning.crypto.paillier import (
     Ciphertext,
@@ -169,6 +167,8 @@ def draw_mask(n: int, width: int, tape: Tape) -> tuple[list[list[int]], list[int
     >>> len(full), len(shift)
     (2, 2)
     """
+    import flint
+
     while True:
         full = [[tape.below(n) for _ in range(width)] for _ in range(width)]
         try:

@@ -192,7 +192,13 @@ def fit_of(job: Job, solved: Solved, summed: Sequence[str] = ()) -> Fit:
         promise=promise(job),
         learned=learned(job),
         standard_errors=solved.errors,
-        how={"job": job.to_dict(), "digest": job.digest(), "rows": solved.rows},
+        how={
+            "job": job.to_dict(),
+            "digest": job.digest(),
+            "rows": solved.rows,
+            "summed": list(summed),
+            "not_summed": [party.name for party in job.of("client") if summed and party.name not in summed],
+        },
         family=job.family,
         inflation=solved.inflation,
         facts=solved.facts,
@@ -249,13 +255,17 @@ class RegressionRole(Role):
         self.released = tuple(roster)
 
     def _hold(self, solved: Solved, summed: Sequence[str] = ()) -> bytes:
-        """The fit is this role's outcome; *summed* are the clients whose rows it counts, where some may have left."""
-        self._outcome = Outcome(fit=fit_of(self.job, solved, summed), summed=tuple(summed))
+        """The fit is this role's outcome; *summed* are the clients whose rows it counts, all where nobody may leave."""
+        names = tuple(summed) or self._all_clients()
+        self._outcome = Outcome(fit=fit_of(self.job, solved, names), summed=names)
         return result_bytes(solved)
+
+    def _all_clients(self) -> tuple[str, ...]:
+        return tuple(party.name for party in self.job.of("client"))
 
     def _take_finished(self, message: Message) -> Sequence[Message]:
         """The others have the result, and this role is not to know it."""
-        self._outcome = Outcome()
+        self._outcome = Outcome(summed=self._all_clients())
         return ()
 
     def _take_result(self, message: Message) -> Sequence[Message]:

@@ -88,6 +88,11 @@ class Role:
         """Whom the job waits for now and could go on without: nobody, unless the protocol can."""
         return ()
 
+    @property
+    def unheard(self) -> tuple[str, ...]:
+        """Whose words the evaluator's last one builds on, though they did not come: nobody, where all is well."""
+        return ()
+
     def takes(self) -> Mapping[str, Take]:
         """What is done with each kind of message this role takes."""
         return {}

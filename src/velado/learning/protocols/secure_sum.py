@@ -10,8 +10,8 @@ subtracts: summed over all clients the latter cancel. What is needed to take mas
     client --opened--> evaluator              evaluator --next--> clients, or
                                               evaluator --result--> clients
 
-Clients send their keys to each other directly, so the evaluator cannot put its own in between; shares go through its
-hands sealed. A client answers *unmask* once, with one kind of share for each other client, and never gives both. Since
+Keys and shares go through the evaluator's hands: keys signed by their clients, so that it cannot put its own in between, and
+shares sealed. A client answers *unmask* once, with one kind of share for each other client, and never gives both. Since
 threshold = max(minimum_clients, more than half of all clients), an evaluator that tells clients different stories cannot
 gather both kinds of anyone either, unless clients help it. The evaluator learns the pooled moments, and solves exactly.
 
@@ -32,7 +32,7 @@ from velado.errors import InputError, ProtocolError
 from velado.learning.crypto import _sharing as pairwise
 from velado.learning.crypto._sharing import SHARE_BYTES, join, split, well_formed
 from velado.learning.crypto.fixed_point import Columns
-from velado.learning.protocols.parts import CLIENT_SEEN, RESULT, RegressionRole
+from velado.learning.protocols.parts import CLIENT_SEEN, RESULT, RegressionRole, result_in
 from velado.learning.protocols.protocol import Facts, Limits, Message, RegressionProtocol, Seen, Step
 from velado.learning.protocols.role import Take, refused
 from velado.learning.regression.job import Job
@@ -157,6 +157,13 @@ class SumClient(RegressionRole):
         self._members: tuple[str, ...] = ()
         self._counted: tuple[str, ...] = ()
 
+    @property
+    def unheard(self) -> tuple[str, ...]:
+        """Those on the roster whose keys have not come."""
+        if self.done or self._held:
+            return ()
+        return tuple(name for name in self._but_own(self._roster) if name not in self._hello)
+
     def takes(self) -> Mapping[str, Take]:
         """The others' keys, then the evaluator's words, the last ones as often as there are rounds."""
         return {
@@ -258,6 +265,11 @@ class SumClient(RegressionRole):
         except ProtocolError:
             self._number, self._members = before
             raise
+
+    def _take_result(self, message: Message) -> Sequence[Message]:
+        # Whose sums were opened this client knows itself: it helped to open them.
+        self._hold(result_in(message.fields["result"], self.job), self._counted)
+        return ()
 
     def _take_unmask(self, message: Message) -> Sequence[Message]:
         why = say("asks to take masks away for too few clients, or for others")

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import flint
 import numpy as np
 
 from velado.errors import OutOfBounds, SingularDesignError
@@ -36,6 +35,8 @@ def solve_exact(moments: Moments, job: Job) -> tuple[tuple[Fraction, ...], Solve
     >>> told.coefficients, round(told.facts["r_squared"], 6), told.inflation
     ((0.0, 0.5), 0.25, (1.0, 1.0))
     """
+    import flint
+
     beta = solve(moments, job)
     facts: dict[str, float] = {}
     inflation = None

@@ -10,7 +10,6 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, get_args
 
-import flint
 import numpy as np
 from numpy.typing import NDArray
 
@@ -285,6 +284,8 @@ def refuse_overflow(job: Job, modulus_bits: int | None = None) -> None:
 
 def _with_ridge(moments: Moments, job: Job) -> Any:
     """A + Lambda as an integer matrix of python-flint."""
+    import flint
+
     extra = ridge_entries(job)
     return flint.fmpz_mat(
         [
@@ -312,6 +313,8 @@ def solve_encoded(moments: Moments, job: Job) -> tuple[Fraction, ...]:
     >>> solve_encoded(Moments(((256, 0), (0, 1024)), (0, 512), None, 10), small_job(bits=4))
     (Fraction(0, 1), Fraction(1, 2))
     """
+    import flint
+
     matrix = _with_ridge(moments, job)
     if matrix.det() == 0:
         raise singular(job, _dependent_columns(matrix, job))
@@ -331,6 +334,8 @@ def covariance_diagonal(moments: Moments, job: Job) -> tuple[Fraction, ...] | No
     >>> covariance_diagonal(moments, small_job(bits=4, moments=True))
     (Fraction(5, 1024), Fraction(25, 512))
     """
+    import flint
+
     spare = moments.rows - job.width
     if moments.square is None or job.ridge != 0 or spare <= 0:
         return None
@@ -375,6 +380,8 @@ def solve_modulo(
     >>> solve_modulo([[2, 0], [0, 3]], [4, 9], 101)
     (2, 3)
     """
+    import flint
+
     ring = flint.fmpz_mod_ctx(modulus)
     c = flint.fmpz_mod_mat([[int(x) for x in row] for row in matrix], ring)
     if math.gcd(int(c.det()), modulus) != 1:
@@ -426,6 +433,17 @@ class Solved:
 FORMAT = 1
 
 
+def mean_of(family: Family, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean of the target that a linear score stands for: itself, a chance (logistic), or e to its power (poisson).
+
+    >>> mean_of("logistic", np.array([0.0])).tolist()
+    [0.5]
+    """
+    if family == "logistic":
+        return np.asarray(1 / (1 + np.exp(-np.clip(scores, -700, 700))))
+    return np.asarray(np.exp(np.minimum(scores, 700))) if family == "poisson" else scores
+
+
 @dataclass(frozen=True)
 class Fit:
     """One model over all parties' rows: y = sum_j beta_j x_j, or log odds (logistic) or log mean (poisson) of y.
@@ -474,9 +492,7 @@ class Fit:
         total = np.zeros(shape)
         for name, beta in zip(self.names, self.coefficients, strict=True):
             total += beta if name == INTERCEPT else beta * arrays[name]
-        if self.family == "logistic":
-            return np.asarray(1 / (1 + np.exp(-np.clip(total, -700, 700))))
-        return np.exp(np.minimum(total, 700)) if self.family == "poisson" else total
+        return mean_of(self.family, total)
 
     @property
     def features(self) -> tuple[Bounded, ...]:

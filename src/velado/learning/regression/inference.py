@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
 from fractions import Fraction
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,9 @@ from velado.learning.crypto.paillier import (
 )
 from velado.learning.crypto.paillier_keys import LEAST_BITS, PrivateKey, PublicKey
 from velado.learning.regression.fit import Fit
-from velado.learning.regression.job import INTERCEPT
+from velado.learning.regression.job import INTERCEPT, Family
+from velado.settings import Setting, Where, settings, table_of
+from velado.settings import read as _read
 from velado.text import say
 
 VERSION = 1
@@ -51,19 +54,23 @@ _ASKED, _ANSWERED = 1, 2
 _HEAD = 2 + 32
 
 
-@dataclass(frozen=True)
+@settings
 class ScoringTerms:
     """What client and owner agree on beforehand: the features with their public bounds, and how finely numbers are encoded.
+
+    They tell what the model explains and by what, and nothing of its coefficients.
 
     >>> ScoringTerms((Bounded("age", (0, 120)),)).encoding.reach("age")  # 120 x 2^20
     125829120
     """
 
-    features: tuple[Bounded, ...]
-    bits: int = 20
-    coefficient_bits: int = 40
-    most_rows: int = 1000
-    key_bits: int = LEAST_BITS
+    features: Annotated[tuple[Bounded, ...], Setting("the columns the model explains its target by", items=1)]
+    bits: Annotated[int, Setting("fractional bits of a feature", ge=0, le=512)] = 20
+    coefficient_bits: Annotated[int, Setting("fractional bits of a coefficient")] = 40
+    most_rows: Annotated[int, Setting("most rows of one question")] = 1000
+    key_bits: Annotated[int, Setting("fewest bits of the asker's key")] = LEAST_BITS
+    target: Annotated[str, Setting("what the model explains")] = ""
+    family: Annotated[Family, Setting("what the asker does with a score: see the job")] = "linear"
 
     def __post_init__(self) -> None:
         names = [feature.name for feature in self.features]
@@ -91,11 +98,58 @@ class ScoringTerms:
 
     def digest(self) -> bytes:
         """SHA-256 of the terms: both sides must hold the same."""
-        text = [
-            [[f.name, str(f.low), str(f.high)] for f in self.features],
-            [self.bits, self.coefficient_bits, self.most_rows, self.key_bits],
-        ]
-        return hashlib.sha256(json.dumps(text, ensure_ascii=False).encode()).digest()
+        text = json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=False, default=str)
+        return hashlib.sha256(text.encode()).digest()
+
+    @classmethod
+    def of(cls, fit: Fit) -> ScoringTerms:
+        """The terms under which a model can be asked: fine enough that a score is the plain one to about 12 digits.
+
+        >>> from velado.learning.protocols.parts import fit_of
+        >>> from velado.learning.regression.fit import Solved
+        >>> from velado.learning.regression.simulate import small_job
+        >>> ScoringTerms.of(fit_of(small_job(), Solved(coefficients=(1.0, 0.5)))).target
+        'y'
+        """
+        return cls(fit.features, bits=64, coefficient_bits=96, target=fit.target, family=fit.family)
+
+    def to_dict(self) -> dict[str, object]:
+        """As the offer's file has it."""
+        return {"offer": VERSION, **table_of(self)}
+
+    @classmethod
+    def from_dict(cls, document: object) -> ScoringTerms:
+        """From such a file; every mistake is named.
+
+        >>> terms = ScoringTerms((Bounded("age", (0, 120)),))
+        >>> ScoringTerms.from_dict(terms.to_dict()) == terms
+        True
+        """
+        where = Where("file", say("the offer"))
+        if not isinstance(document, Mapping) or document.get("offer") != VERSION:
+            raise SchemaError(
+                "This is not an offer to score rows, or one of another version.",
+                "An offer says which features a model has, and within which bounds.",
+                "Ask the model's owner for the file that `velado predict --encrypted offer` wrote.",
+            )
+        return _read(cls, {key: value for key, value in document.items() if key != "offer"}, where)
+
+
+def asked_rows(terms: ScoringTerms, question: bytes) -> int:
+    """How many rows a question is about, if it was made for these terms.
+
+    >>> asked_rows(ScoringTerms((Bounded("x", (-8, 8)),)), b"nonsense")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.ProtocolError: The message is of no version or kind that is known...
+    """
+    if len(question) < _HEAD + 8 or question[:2] != bytes([VERSION, _ASKED]):
+        raise _refused(say("The message is of no version or kind that is known."))
+    if question[2:_HEAD] != terms.digest():
+        raise _refused(say("The message was made for other terms."))
+    rows = int.from_bytes(question[_HEAD : _HEAD + 4], "big")
+    if not 1 <= rows <= terms.most_rows:
+        raise _refused(say("The message has more rows than the terms allow, none, or is cut short."))
+    return rows
 
 
 def ask(terms: ScoringTerms, private: PrivateKey, columns: Columns, random: Source | None = None) -> bytes:
@@ -150,13 +204,9 @@ def answer(terms: ScoringTerms, fit: Fit, question: bytes, random: Source | None
     array([2.5])
     """
     factors, constant = coefficients_of(terms, fit)
-    if len(question) < _HEAD + 8 or question[:2] != bytes([VERSION, _ASKED]):
-        raise _refused(say("The message is of no version or kind that is known."))
-    if question[2:_HEAD] != terms.digest():
-        raise _refused(say("The message was made for other terms."))
-    rows = int.from_bytes(question[_HEAD : _HEAD + 4], "big")
+    rows = asked_rows(terms, question)
     end = _HEAD + 8 + int.from_bytes(question[_HEAD + 4 : _HEAD + 8], "big")
-    if not 1 <= rows <= terms.most_rows or end > len(question):
+    if end > len(question):
         raise _refused(say("The message has more rows than the terms allow, none, or is cut short."))
     key = key_from_bytes(question[_HEAD + 8 : end], terms.key_bits)
     width = len(terms.features)

@@ -28,9 +28,9 @@ Family = Literal["linear", "logistic", "poisson"]
 
 @settings
 class Party:
-    """One participant: its role, where it is reached (host:port; empty in a simulation), and its pinned certificate.
+    """One participant: its role, where it is reached (the evaluator alone, host:port), and its pinned certificate.
 
-    *certificate* is the SHA-256 of the certificate in DER, as hexadecimal text: whoever shows another is refused.
+    *certificate* is the certificate itself, DER in base64: whoever shows another is refused.
     *signing_key* is the Ed25519 public key its messages are signed with, as hexadecimal text.
 
     >>> Party("clinic", "client")
@@ -39,8 +39,8 @@ class Party:
 
     name: Annotated[ShortText, Setting("the party's name in the job", example='name = "clinic"')]
     role: Annotated[RoleName, Setting("its part", example='role = "client"')]
-    address: Annotated[str, Setting("where the others reach it, host:port")] = ""
-    certificate: Annotated[str, Setting("SHA-256 of its certificate, hexadecimal")] = ""
+    address: Annotated[str, Setting("where the others reach the evaluator, host:port; others need none")] = ""
+    certificate: Annotated[str, Setting("its certificate, DER in base64")] = ""
     signing_key: Annotated[str, Setting("its Ed25519 public key, hexadecimal")] = ""
 
 

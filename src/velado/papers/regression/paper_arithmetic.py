@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import flint
 import gmpy2
 import numpy as np
 from numpy.typing import NDArray
@@ -211,6 +210,8 @@ def solve_both(
     >>> solve_both([2, 0, 0, 4, 2, 4, 4, 2], width=2)
     ((Fraction(1, 1), Fraction(1, 1)), (Fraction(2, 1), Fraction(1, 2)))
     """
+    import flint
+
     square = width * width
     matrix = flint.fmpz_mat([[int(x) for x in numbers[i * width : (i + 1) * width]] for i in range(width)])
     if matrix.det() == 0:

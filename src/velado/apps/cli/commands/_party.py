@@ -48,9 +48,6 @@ class PartyFlags:
     identity: Annotated[Path, option("--identity DIR", help="The folder that `velado party keygen` made.")]
     output: Annotated[Path, option("--output -o DIR", help="Folder for results, audit log and journal.")]
     passphrase_file: PassphraseFile = None
-    listen: Annotated[
-        str | None, option("--listen HOST:PORT", help="Where to listen, if not at the address in the job.")
-    ] = None
 
 
 @command("keygen", app)
@@ -65,8 +62,12 @@ def keygen(
         ),
     ] = "client",
     address: Annotated[
-        str, option("--address HOST:PORT", help="Where the others reach it.")
-    ] = "localhost:8443",
+        str | None,
+        option(
+            "--address HOST:PORT",
+            help="Where the others reach the evaluator (default: localhost:8443); all others only call.",
+        ),
+    ] = None,
     days: Annotated[
         int,
         option(
@@ -85,17 +86,26 @@ def keygen(
     flags.needs_crypto()
     from velado.learning.net._mutual_tls import parse_address
     from velado.learning.net.identity import make_identity, party_toml, public_file
+    from velado.learning.net.outputs import ROLES
     from velado.learning.regression.job import Party
 
-    parse_address(address, name)
+    if address is not None and role != "evaluator":
+        raise ParameterError(
+            say("A {role} has no address.", role=ROLES[role]),
+            "The evaluator alone listens; everybody else calls it, so that no firewall has to be opened.",
+            "Leave --address out.",
+        )
+    reached = (address or "localhost:8443") if role == "evaluator" else ""
+    if reached:
+        parse_address(reached, name)
     if paillier and not 2048 <= paillier <= 8192:
         raise ParameterError(
             say("A key of {bits} bits is not made.", bits=paillier),
             "Under 2048 bits it can be broken.",
             "Use 3072.",
         )
-    passphrase = _passphrase(passphrase_file, confirm=True)
-    made = make_identity(output, Party(name, role, address), passphrase, days, paillier)
+    passphrase = passphrase_of(passphrase_file, confirm=True)
+    made = make_identity(output, Party(name, role, reached), passphrase, days, paillier)
     file = public_file(output)
     notes = [
         say(
@@ -119,9 +129,15 @@ def provider(part: PartyFlags) -> None:
 
 
 @command("evaluator", app)
-def evaluator(part: PartyFlags) -> None:
-    """Add up what nobody can read. Run it again after an interruption and it goes on."""
-    _run("evaluator", part)
+def evaluator(
+    part: PartyFlags,
+    *,
+    listen: Annotated[
+        str | None, option("--listen HOST:PORT", help="Where to listen, if not at the address in the job.")
+    ] = None,
+) -> None:
+    """Add up what nobody can read; the others call it. Run it again after an interruption and it goes on."""
+    _run("evaluator", part, listen=listen)
 
 
 @command("client", app)
@@ -138,7 +154,8 @@ def client(
 def show(job: JobFile) -> None:
     """Show what a job file says, its digest, and what each role would learn."""
     flags.needs_crypto()
-    from velado.learning.net.identity import read_job
+    from velado.learning.net._mutual_tls import certificate_in
+    from velado.learning.net.identity import fingerprint, read_job
     from velado.learning.net.outputs import ROLES
     from velado.learning.protocols.who_learns_what import learned, promise
     from velado.papers.regression.paper_masked import WITH_PAPER
@@ -166,7 +183,12 @@ def show(job: JobFile) -> None:
                 say("Parties"),
                 [say("name"), say("role"), say("address"), say("certificate (SHA-256)")],
                 [
-                    [one.name, ROLES.get(one.role, one.role), one.address, one.certificate]
+                    [
+                        one.name,
+                        ROLES.get(one.role, one.role),
+                        one.address,
+                        fingerprint(certificate_in(one.certificate)) if one.certificate else "",
+                    ]
                     for one in found.parties
                 ],
             ),
@@ -188,10 +210,12 @@ def event_sentence(event: str, facts: Mapping[str, object]) -> str:
     >>> event_sentence("finished", {})
     "This party's part is done."
     """
-    if event == "listening":
+    if event == "started" and "port" in facts:
         return say("{name} ({role}) listens on port {port}; job {digest}.", **facts)
+    if event == "started":
+        return say("{name} ({role}) calls {peer}; job {digest}.", **facts)
     if event == "resumed":
-        return say("{name} ({role}) goes on from its journal, on port {port}; job {digest}.", **facts)
+        return say("{name} ({role}) goes on from its journal; job {digest}.", **facts)
     if event == "processed":
         return say("Taken: {kind} from {peer}.", **facts)
     if event == "left":
@@ -202,7 +226,11 @@ def event_sentence(event: str, facts: Mapping[str, object]) -> str:
 
 
 def _run(
-    role: RoleName, part: PartyFlags, table: Path | None = None, account: AccountFlags | None = None
+    role: RoleName,
+    part: PartyFlags,
+    table: Path | None = None,
+    account: AccountFlags | None = None,
+    listen: str | None = None,
 ) -> None:
     flags.needs_crypto()
     from velado.learning.net import outputs
@@ -212,7 +240,7 @@ def _run(
     from velado.randomness import Tape
 
     job = read_job(part.job, WITH_PAPER)
-    passphrase = _passphrase(part.passphrase_file)
+    passphrase = passphrase_of(part.passphrase_file)
     identity = open_identity(part.identity, passphrase)
     columns = None if table is None else read_columns(table, job)
     # A run that goes on from its journal says the same noise again, and was paid when it began.
@@ -260,7 +288,7 @@ def _run(
         folder=part.output,
         columns=columns,
         private=private,
-        listen=part.listen or "",
+        listen=listen or "",
         told=hear,
         stop=stop,
     )
@@ -284,6 +312,7 @@ def _run(
 
 
 def _ended(job: Job, ending: Ending, output: Path, written: list[str]) -> Iterator[str | out.Note | Table]:
+    from velado.learning.net.outputs import counted_sentences
     from velado.learning.protocols.who_learns_what import short_key
 
     if short_key(job):
@@ -292,12 +321,14 @@ def _ended(job: Job, ending: Ending, output: Path, written: list[str]) -> Iterat
         yield say("This party does not learn the coefficients.")
     else:
         yield coefficients(say("Coefficients"), ending.fit)
+    yield from counted_sentences(job, ending)
     yield say("Written in {folder}: {files}", folder=output, files=", ".join(written))
     if ending.untold:
         yield out.Note(say("Not told: {peers}.", peers=", ".join(ending.untold)))
 
 
-def _passphrase(path: Path | None, confirm: bool = False) -> str:
+def passphrase_of(path: Path | None, confirm: bool = False) -> str:
+    """The passphrase in a file, or asked for."""
     from velado.learning.net.identity import read_passphrase
 
     if path is not None:
