@@ -27,6 +27,7 @@ def write_client(folder: Path, number: int, agreed: Agreed, prepared: LocalRows)
         "digest": agreed.digest,
         "federation": agreed.federation.to_dict(),
         "classes": agreed.classes,
+        "columns": agreed.columns,
         "record": asdict(prepared.record),
     }
     arrays = {**prepared.arrays(), "shift": agreed.scaling.shift, "scale": agreed.scaling.scale}
@@ -42,7 +43,8 @@ def read_client(folder: Path, number: int) -> TrainingClient:
     with np.load(folder / f"{number}.npz", allow_pickle=False) as held:
         arrays = {name: held[name] for name in held.files}
     scaling = FeatureScaling(arrays.pop("shift"), arrays.pop("scale"))
-    agreed = Agreed(said["digest"], Federation.from_dict(said["federation"]), said["classes"], scaling)
+    federation = Federation.from_dict(said["federation"])
+    agreed = Agreed(said["digest"], federation, said["classes"], scaling, said["columns"])
     return TrainingClient(agreed, LocalRows(**arrays, record=ClientRecord(**said["record"])))
 
 
