@@ -1,5 +1,6 @@
 """Secure sums: the coordinator sees uniform words and learns sums; the sums end at the pooled model, however rows are spread."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -123,9 +124,10 @@ def test_sums_scored_by_clients_are_those_of_the_pooled_rows(people) -> None:
 
 
 def test_more_than_two_classes_are_summed_too(people) -> None:
-    ready = make_ready(
-        people.table, people.schema, Locally(), Federation(clients=3, rounds=15, penalty=1e-3), target="city"
-    )
+    city = replace(people.schema.columns["city"], role="other", taxonomy=None)
+    schema = people.schema.with_columns([*people.schema.columns.values(), city])
+    federation = Federation(clients=3, rounds=15, penalty=1e-3)
+    ready = make_ready(people.table.with_schema(schema), schema, Locally(), federation, target="city")
     ended, _ = run(ready)
     scaling = ready.terms.agreed.scaling
     features = np.concatenate([scaling(part.features) for part in ready.parts])

@@ -98,14 +98,7 @@ def plan_for(agreed: Agreed, members: int) -> PrivatePlan:
     federation = agreed.federation
     budget = federation.noise
     assert budget is not None
-    square = (agreed.columns + 1) * _ONE * _ONE
-    if federation.clients * federation.most_rows * square >= 1 << 61:
-        raise ParameterError(
-            "The sums of so many rows do not fit into 64 bits.",
-            "A sum that runs over would mean nothing.",
-            "Lower 'most_rows' to what clients really have.",
-        )
-    return PrivatePlan.of(
+    plan = PrivatePlan.of(
         budget,
         columns=agreed.columns,
         features=agreed.features,
@@ -113,6 +106,15 @@ def plan_for(agreed: Agreed, members: int) -> PrivatePlan:
         steps=min(STEPS, federation.rounds - 1),
         summands=members - federation.tolerated,
     )
+    # Rows, and more noise than is ever drawn.
+    each = federation.most_rows * plan.gram.sensitivity + 40 * math.isqrt(plan.gram.variance)
+    if federation.clients * each >= 1 << 62:
+        raise ParameterError(
+            "The sums of so many rows do not fit into 64 bits.",
+            "A sum that runs over would mean nothing.",
+            "Lower 'most_rows' to what clients really have.",
+        )
+    return plan
 
 
 def clipped_rows(scaled: Floats, columns: int) -> npt.NDArray[np.int64]:
@@ -150,11 +152,12 @@ def score_figures(chances: Probabilities, truth: IntVector, agreed: Agreed) -> F
 
 def noisy(figures: Figures, plan: NoisePlan, tape: Tape, width: int | None = None) -> Figures:
     """The figures with this client's part of the noise; *width* says that they are the upper half of a square."""
-    variances = np.full(figures.size, plan.variance)
-    if width is not None:
-        one, other = np.triu_indices(width)
-        variances = np.where(one == other, plan.variance, plan.variance // 2)
-    drawn = [discrete_gaussian(int(variance), tape) for variance in variances]
+    whole, half = plan.variance, plan.variance // 2
+    square = (
+        [] if width is None else [one == other for one, other in zip(*np.triu_indices(width), strict=True)]
+    )
+    diagonal = square or [True] * figures.size
+    drawn = [discrete_gaussian(whole if one else half, tape) for one in diagonal]
     return figures + np.array(drawn, dtype=np.int64)
 
 
