@@ -41,7 +41,14 @@ class Odd:
 
 
 def ready_people(people, **settings) -> Ready:
-    settings = {"clients": 3, "rounds": 3, "participation": 0.6, "patience": 2.0, **settings}
+    settings = {
+        "clients": 3,
+        "rounds": 3,
+        "participation": 0.6,
+        "patience": 2.0,
+        "aggregation": "mean",
+        **settings,
+    }
     return make_ready(people.table, people.schema, Locally(), Federation(**settings), target="outcome")
 
 

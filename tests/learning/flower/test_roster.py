@@ -12,9 +12,9 @@ from flwr.clientapp import ClientApp
 
 from velado.learning.flower import Federation
 from velado.learning.flower._packets import to_content
+from velado.learning.flower._roster import Roster
 from velado.learning.flower.client_app import LoopGrid
 from velado.learning.flower.flower_records import Packet
-from velado.learning.flower.server_app import Roster
 
 
 class Grid(LoopGrid):

@@ -30,7 +30,7 @@ def run(people, method=None, k=None, **settings) -> FederatedFit:
     ("model", "split"), pairs_in(2, ["logistic", "xgboost"], ["iid", "dirichlet"], lambda *two: "-".join(two))
 )
 def test_a_run_learns_and_records_every_round_and_client(people, model: str, split: str) -> None:
-    fit = run(people, Mondrian(), model=model, split=split, alpha=2.0, rounds=12, k=3)
+    fit = run(people, Mondrian(), model=model, split=split, alpha=2.0, rounds=12, k=3, aggregation="mean")
     assert [one.number for one in fit.rounds] == list(range(1, 13))
     assert all(one.applied and one.asked == one.replied == 5 and one.gap is None for one in fit.rounds)
     assert fit.rounds[-1].accuracy > fit.majority + 0.05
@@ -171,7 +171,7 @@ def test_weights_that_are_broken_are_answered_with_an_error_not_a_model(people) 
 
 @pytest.mark.parametrize("model", ["logistic", "xgboost"])
 def test_a_client_whose_model_does_not_fit_is_named_and_does_not_spoil_the_round(people, model: str) -> None:
-    client = ready_client(people, model=model, clients=3, participation=0.6)
+    client = ready_client(people, model=model, clients=3, participation=0.6, aggregation="mean")
     holder = holder_of(client.agreed, client.prepared.test_features)
     asked = holder.packet_for(1)
     asked = replace(asked, facts={**asked.facts, "digest": client.agreed.digest})
@@ -191,7 +191,7 @@ def test_a_client_whose_model_does_not_fit_is_named_and_does_not_spoil_the_round
 def test_what_travels_holds_no_row(people) -> None:
     """Everything a client sends is counted: no array has as many entries as it has rows, and no text is a cell."""
     for model in ("logistic", "xgboost"):
-        client = ready_client(people, model=model)
+        client = ready_client(people, model=model, aggregation="mean")
         first = {"weights": np.zeros((client.agreed.features + 1, 1))}
         if model == "xgboost":
             from velado.learning.flower._boosting import Trees

@@ -88,9 +88,14 @@ def derived(secret: bytes, job: str, *use: str) -> bytes:
     return HKDF(algorithm=SHA256(), length=32, salt=job.encode(), info=info).derive(secret)
 
 
+def key_stream(key: bytes, count: int) -> bytes:
+    """*count* bytes, uniform to whoever lacks the key."""
+    return Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor().update(bytes(count))
+
+
 def mask(key: bytes, count: int, size: int) -> list[int]:
     """*count* numbers of *size* bytes each, uniform to whoever lacks the key."""
-    stream = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor().update(bytes(count * size))
+    stream = key_stream(key, count * size)
     return [int.from_bytes(stream[i * size : (i + 1) * size], "little") for i in range(count)]
 
 

@@ -14,20 +14,30 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from velado.errors import VeladoError
+from velado.errors import ParameterError, VeladoError
 from velado.learning.flower._boosting import Trees, groups_of, grow, matrix_of
 from velado.learning.flower._local_rows import LocalRows, trains
-from velado.learning.flower._logistic import improved, scaled_probabilities
+from velado.learning.flower._logistic import Weights, improved, scaled_probabilities
+from velado.learning.flower._masking import KEY_BYTES, Figures, masked, noise_tape, public_key
+from velado.learning.flower._pooled_newton import figures_at, scores_of
+from velado.learning.flower._private_steps import noisy, plan_for, score_figures, step_figures
 from velado.learning.flower._terms import Agreed
 from velado.learning.flower.flower_records import Fact, Packet, Probabilities, softmax
 from velado.measures.models.quality import curve_area, log_loss
+from velado.randomness import Tape
+from velado.text import say
+
+OTHER_KEY = say("it was started again, and has another key")
 
 Kind = Literal["greet", "train", "evaluate"]
 
 
 @dataclass(frozen=True, repr=False)
 class ClientState:
-    """What a client keeps from round to round, at its own place: how many trees it has, and its rows' margins."""
+    """What a client keeps from round to round, at its own place: how many trees it has, and its rows' margins.
+
+    With secure sums: the last message it answered, its secret, with whom it is summed, and at which points.
+    """
 
     have: int = 0
     arrays: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
@@ -35,10 +45,14 @@ class ClientState:
 
 @dataclass(frozen=True, repr=False)
 class TrainingClient:
-    """A client that is ready: what was agreed and prepared rows. What is derived from them is made once."""
+    """A client that is ready: what was agreed and prepared rows. What is derived from them is made once.
+
+    *debit* is called before the first figure with noise is drawn; it raises where the budget is spent.
+    """
 
     agreed: Agreed
     prepared: LocalRows
+    debit: Callable[[], None] | None = None
 
     @cached_property
     def scaled(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
@@ -76,9 +90,13 @@ def _answer(
                 "method or settings differ. Give both the same schema and settings."
             }
         ), state
-    facts: dict[str, Fact] = _said_of(prepared)
+    private = agreed.federation.noise is not None
+    facts: dict[str, Fact] = {} if private else _said_of(prepared)
     if not trains(prepared):
-        return Packet({**facts, "sits_out": prepared.record.gap or "It has no rows."}), state
+        why = say("It cannot take part.") if private else prepared.record.gap or "It has no rows."
+        return Packet({**facts, "sits_out": why}), state
+    if agreed.aggregation == "secure-sum":
+        return _summed(client, packet, facts, state, kind)
     if kind == "greet":
         return Packet(facts), state
     train = kind == "train"
@@ -98,6 +116,115 @@ def _logistic(client: TrainingClient, packet: Packet, facts: dict[str, Fact], tr
         settings = agreed.federation
         arrays["weights"] = improved(weights, scaled, prepared.labels, settings.epochs, settings.penalty)
     return Packet(facts, arrays)
+
+
+def _summed(
+    client: TrainingClient, packet: Packet, facts: dict[str, Fact], state: ClientState, kind: Kind
+) -> tuple[Packet, ClientState]:
+    """Figures under masks; this client's own are nobody's to see."""
+    agreed = client.agreed
+    if "secret" not in state.arrays:
+        if client.debit is not None:
+            client.debit()
+        secret = Tape.fresh_seed()
+        state = ClientState(0, {"secret": np.frombuffer(secret, dtype=np.uint8)})
+    else:
+        secret = np.asarray(state.arrays["secret"], dtype=np.uint8).tobytes()
+    own = public_key(secret)
+    facts = {**facts, "mask_key": own.hex()}
+    if kind == "greet":
+        return Packet(facts), state
+    members, keys = _members_of(packet, agreed)
+    if own not in keys:
+        return Packet({"error": OTHER_KEY}), state
+    number = 2 * int(packet.number("round")) + (kind == "evaluate")
+    before = state.arrays.get("members")
+    if number <= state.have or (before is not None and before.tolist() != members):
+        raise ParameterError(
+            "The coordinator asks again for sums that were given, or for sums over other clients.",
+            "The difference of two such sums would be one client's own.",
+            "Start a new run.",
+        )
+    kept: dict[str, npt.NDArray[Any]] = {**state.arrays, "members": np.array(members, dtype=np.int64)}
+    weights = np.asarray(packet.arrays["weights"], dtype=np.float64)
+    if agreed.federation.noise is None:
+        figures = _exact_figures(client, packet, weights, kind)
+    else:
+        figures, kept = _noisy_figures(client, packet, weights, kept, kind)
+    vector = masked(figures, secret, members, keys, agreed.digest, str(number))
+    return Packet(facts, {"masked": vector}), ClientState(number, kept)
+
+
+def _members_of(packet: Packet, agreed: Agreed) -> tuple[list[int], list[bytes]]:
+    """With whom this client is to be summed, and their public keys."""
+    members = np.asarray(packet.arrays.get("members", np.zeros(0, np.int64)))
+    keys = np.asarray(packet.arrays.get("keys", np.zeros((0, KEY_BYTES), np.uint8)))
+    numbers = [int(one) for one in members.ravel()]
+    federation = agreed.federation
+    sound = keys.dtype == np.uint8 and keys.shape == (len(numbers), KEY_BYTES)
+    rising = numbers == sorted(set(numbers)) and all(1 <= one <= federation.clients for one in numbers)
+    if not sound or not rising or len(numbers) < max(2, federation.needed):
+        raise ParameterError(
+            "The list of clients to be summed is not sound, or too short.",
+            "A sum over too few clients tells about each of them.",
+            "Ask the coordinator.",
+        )
+    return numbers, [row.tobytes() for row in keys]
+
+
+def _exact_figures(client: TrainingClient, packet: Packet, weights: Weights, kind: Kind) -> Figures:
+    agreed, prepared = client.agreed, client.prepared
+    scaled, tested = client.scaled
+    parts = []
+    if kind == "train":
+        parts.append(figures_at(weights, scaled, prepared.labels, agreed))
+    if packet.number("evaluate"):
+        parts.append(scores_of(scaled_probabilities(weights, tested), prepared.test_labels, agreed))
+    return np.concatenate(parts)
+
+
+def _noisy_figures(
+    client: TrainingClient,
+    packet: Packet,
+    weights: Weights,
+    kept: dict[str, npt.NDArray[Any]],
+    kind: Kind,
+) -> tuple[Figures, dict[str, npt.NDArray[Any]]]:
+    """The figures of a step with noise, and the state with its point: a step is answered at one point, ever.
+
+    The same step at the same point draws the same noise again, so that a round that was lost costs nothing when it is
+    asked again.
+    """
+    agreed, prepared = client.agreed, client.prepared
+    plan = plan_for(agreed, len(kept["members"]))
+    step = int(packet.number("step", -1))
+    points = kept.get("points", np.zeros((plan.steps + 2, weights.size)))
+    known = kept.get("known", np.zeros(plan.steps + 2, dtype=np.int64))
+    last = step == plan.steps + 1
+    if not 0 <= step < known.size or last != (kind == "evaluate") or not np.isfinite(weights).all():
+        raise ParameterError(
+            "The coordinator asks for a step that the run does not have.",
+            "More steps than were paid for would tell more than was agreed.",
+            "Start a new run.",
+        )
+    if known[step] and not np.array_equal(points[step], weights.ravel()):
+        raise ParameterError(
+            "The coordinator asks for the same step at another point.",
+            "Two answers would cost twice what was paid.",
+            "Start a new run.",
+        )
+    points, known = points.copy(), known.copy()
+    points[step], known[step] = weights.ravel(), 1
+    tape = noise_tape(np.asarray(kept["secret"], dtype=np.uint8).tobytes(), step)
+    scaled, tested = client.scaled
+    if last:
+        chances = scaled_probabilities(weights, tested)
+        figures = noisy(score_figures(chances, prepared.test_labels, agreed), plan.score, tape)
+    else:
+        figures = step_figures(step, weights, scaled, prepared.labels, agreed)
+        width = agreed.features + 1 if step == 0 else None
+        figures = noisy(figures, plan.gram if step == 0 else plan.slope, tape, width)
+    return figures, {**kept, "points": points, "known": known}
 
 
 def _boosted(

@@ -194,10 +194,24 @@ def prepare(table: Table, terms: FederationTerms, locally: Locally, client: int)
     person = table.schema.person
     people = None if person is None else value_codes(table, person)[0].astype(np.int64)
     random = seeded(locally.seed, "federated", "held out", str(client))
-    train, test = hold_out(labels, terms.federation.test_share, random, people)
+    if terms.federation.noise is not None:
+        if people is not None and np.unique(people).size < people.size:
+            gap = say(
+                "{client} has several rows of one person, and noise hides single rows; it sits out.",
+                client=name,
+            )
+            return _without(terms, client_record(client, gap=gap))
+        # Every row has a draw of its own: one more row moves no other one from training to testing.
+        tested_rows = random.random(labels.size) < terms.federation.test_share
+        train, test = np.flatnonzero(~tested_rows), np.flatnonzero(tested_rows)
+    else:
+        train, test = hold_out(labels, terms.federation.test_share, random, people)
     record = client_record(
         client, rows=int(train.size), test_rows=int(test.size), classes=int(np.unique(labels[train]).size)
     )
+    if train.size > terms.federation.most_rows:
+        gap = say("{client} has more rows than 'most_rows' allows; it sits out.", client=name)
+        return _without(terms, replace(record, gap=gap))
     tested = table.frame[test]
     part = table.with_frame(table.frame[train])
     least = max([locally.promised_k or 0, *(one.least_rows for one in locally.guarantees)])

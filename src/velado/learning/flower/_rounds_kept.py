@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from io import BytesIO
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from velado.errors import OutputError, SchemaError
 from velado.learning.flower._client import TrainingClient
 from velado.learning.flower._local_rows import LocalRows, prepare
 from velado.learning.flower._logistic import FeatureScaling
+from velado.learning.flower._run_debit import RunAccount, debit_run
 from velado.learning.flower._terms import Agreed
 from velado.learning.flower.federation import Federation
 from velado.learning.flower.flower_records import ClientRecord
@@ -27,6 +28,7 @@ def write_client(folder: Path, number: int, agreed: Agreed, prepared: LocalRows)
         "digest": agreed.digest,
         "federation": agreed.federation.to_dict(),
         "classes": agreed.classes,
+        "columns": agreed.columns,
         "record": asdict(prepared.record),
     }
     arrays = {**prepared.arrays(), "shift": agreed.scaling.shift, "scale": agreed.scaling.scale}
@@ -42,7 +44,8 @@ def read_client(folder: Path, number: int) -> TrainingClient:
     with np.load(folder / f"{number}.npz", allow_pickle=False) as held:
         arrays = {name: held[name] for name in held.files}
     scaling = FeatureScaling(arrays.pop("shift"), arrays.pop("scale"))
-    agreed = Agreed(said["digest"], Federation.from_dict(said["federation"]), said["classes"], scaling)
+    federation = Federation.from_dict(said["federation"])
+    agreed = Agreed(said["digest"], federation, said["classes"], scaling, said["columns"])
     return TrainingClient(agreed, LocalRows(**arrays, record=ClientRecord(**said["record"])))
 
 
@@ -50,7 +53,8 @@ def read_own(node: Mapping[str, object], number: int) -> TrainingClient:
     """The rows of this machine, prepared at the first message and kept in its `work` folder.
 
     *node* is the SuperNode's --node-config: `agreement` (folder), `table` (file), `client` (number), `work` (private
-    folder). All four are this machine's own; the server names none of them.
+    folder); with noise also `ledger`, `seal` and `budget`, by default those of the table. All are this machine's own; the
+    server names none of them.
     """
     from velado.learning.flower.agreement import read_agreement
 
@@ -75,7 +79,17 @@ def read_own(node: Mapping[str, object], number: int) -> TrainingClient:
         prepared = prepare(agreement.read(table), agreement.terms, agreement.locally, number)
         private_folder(own)
         write_client(own, number, agreement.terms.agreed, prepared)
-    return read_client(own, number)
+    client, federation = read_client(own, number), agreement.terms.federation
+    if federation.noise is None:
+        return client
+    texts = {key: str(node[key]) for key in ("ledger", "seal", "budget") if node.get(key)}
+    seal = Path(texts["seal"]) if "seal" in texts else None
+    account = RunAccount(ledger=texts.get("ledger"), seal=seal, budget=texts.get("budget"))
+
+    def debit() -> None:
+        debit_run(table, federation, agreement.recipe.data.target, account)
+
+    return replace(client, debit=debit)
 
 
 def _stamp(table: Path) -> str:

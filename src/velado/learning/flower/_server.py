@@ -7,8 +7,9 @@ and sums; in a simulation also the pooled held-out rows it is asked to score on.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +17,9 @@ import numpy.typing as npt
 
 from velado.errors import ParameterError
 from velado.learning.flower._boosting import BoostedModel, Trees, groups_of, joined
-from velado.learning.flower._logistic import LogisticModel, average, first_weights, scaled_probabilities
+from velado.learning.flower._logistic import LogisticModel, first_weights, scaled_probabilities
+from velado.learning.flower._robust import centre, counted_rows, far_out, shortened
+from velado.learning.flower._summed import PooledScores, Summed
 from velado.learning.flower._terms import Agreed
 from velado.learning.flower.federation import Federation
 from velado.learning.flower.flower_records import (
@@ -58,9 +61,12 @@ def greeting_fault(packet: Packet) -> str:
     return ""
 
 
-def round_fault(packet: Packet, greeted: ClientRecord | None, classes: int) -> str:
-    """Why an answer to a round does not count, or nothing. One that says itself what is wrong is left as it is."""
-    if packet.text("error") or packet.text("sits_out"):
+def round_fault(packet: Packet, greeted: ClientRecord | None, classes: int, private: bool = False) -> str:
+    """Why an answer to a round does not count, or nothing. One that says itself what is wrong is left as it is.
+
+    In a *private* run a client says nothing of itself.
+    """
+    if packet.text("error") or packet.text("sits_out") or private:
         return ""
     if fault := greeting_fault(packet):
         return fault
@@ -123,6 +129,37 @@ class Holder(Protocol):
         """Whether an answer brings a model of this kind and shape; one that does not must not spoil the others'."""
         ...
 
+    @property
+    def needed(self) -> int:
+        """How many answers a round needs."""
+        ...
+
+    @property
+    def finished(self) -> bool:
+        """Whether further rounds are of no use."""
+        ...
+
+    def enlist(self, able: Sequence[int], keys: Mapping[int, bytes]) -> list[int]:
+        """Whom of those that are there may be asked."""
+        ...
+
+    def fault(self, answers: Mapping[int, Packet]) -> str:
+        """Why answers that fit one by one cannot be taken together, or nothing."""
+        ...
+
+    def scored(self, answers: Mapping[int, Packet], last: bool) -> PooledScores | None:
+        """What the clients counted on their own held-out rows, all together; None where nobody did."""
+        ...
+
+    def notes(self) -> list[str]:
+        """What a reader of the fit must know of single clients."""
+        ...
+
+    @property
+    def keys(self) -> str:
+        """The digest of the keys that masks were made with; empty where nothing was masked."""
+        ...
+
     def apply(self, answers: Mapping[int, Packet]) -> None:
         """The answers of one round, all of which fit, are taken into the model."""
         ...
@@ -136,11 +173,89 @@ class Holder(Protocol):
         ...
 
 
-class Averaged:
-    """FedAvg: the weights, and the mean of those that came back, weighted by rows."""
+class _Visible:
+    """What the server knows of clients whose answers it sees one by one, and how far it lets one of them go."""
+
+    finished = False
+    keys = ""
+
+    def __init__(self, agreed: Agreed) -> None:
+        self._agreed = agreed
+        self._rounds_taken = 0
+        self._capped: dict[int, int] = {}
+        self._far: Counter[int] = Counter()
+
+    @property
+    def needed(self) -> int:
+        """As many as were agreed."""
+        return self._agreed.federation.needed
+
+    def enlist(self, able: Sequence[int], keys: Mapping[int, bytes]) -> list[int]:
+        """All who are there."""
+        return list(able)
+
+    def fault(self, answers: Mapping[int, Packet]) -> str:
+        """Nothing: what fits one by one can be taken together."""
+        return ""
+
+    def scored(self, answers: Mapping[int, Packet], last: bool) -> PooledScores | None:
+        """Counts and losses added up, and the clients' AUC as a mean weighted by rows."""
+        scored = [packet for packet in answers.values() if packet.number("scored") > 0]
+        if not scored:
+            return None
+        areas = [(one.number("auc"), one.number("scored")) for one in scored if "auc" in one.facts]
+        weight = sum(rows for _, rows in areas)
+        return PooledScores(
+            sum(one.number("scored") for one in scored),
+            sum(one.number("right") for one in scored),
+            sum(one.number("loss_sum") for one in scored),
+            sum(area * rows for area, rows in areas) / weight if weight else None,
+            pooled_classes(answers, self._agreed.classes),
+        )
+
+    def notes(self) -> list[str]:
+        """Clients whose rows were capped, and clients whose updates lay far from the others' in half of the rounds."""
+        said: list[str] = []
+        for one, counted in sorted(self._capped.items()):
+            said.append(
+                say(
+                    "client {number} says that it has more rows than are believed; it counted with {rows} of them.",
+                    number=one,
+                    rows=counted,
+                )
+            )
+        for one, rounds in sorted(self._far.items()):
+            if 2 * rounds >= self._rounds_taken >= 2:
+                said.append(
+                    say(
+                        "client {number} lay far from the others in {rounds} of {all} rounds: its rows are unlike "
+                        "theirs, or it does not train on them.",
+                        number=one,
+                        rounds=rounds,
+                        all=self._rounds_taken,
+                    )
+                )
+        return said
+
+    def _counted(self, answers: Mapping[int, Packet]) -> npt.NDArray[np.float64]:
+        """With how many rows each client counts, in the order of their numbers."""
+        said = [int(answers[one].number("rows")) for one in sorted(answers)]
+        counted = counted_rows(said, self._agreed.federation)
+        for one, rows, limit in zip(sorted(answers), said, counted.tolist(), strict=True):
+            if rows > limit:
+                self._capped[one] = int(limit)
+        return counted
+
+    def _note_far(self, numbers: Sequence[int], updates: npt.NDArray[np.float64]) -> None:
+        self._rounds_taken += 1
+        self._far.update(one for one, far in zip(numbers, far_out(updates), strict=True) if far)
+
+
+class Averaged(_Visible):
+    """The weights, and the middle of those that came back: FedAvg's mean weighted by rows, or one that outliers move less."""
 
     def __init__(self, agreed: Agreed, tested: FloatMatrix | None) -> None:
-        self._agreed = agreed
+        super().__init__(agreed)
         self._weights = first_weights(agreed.features, agreed.classes)
         self._tested = None if tested is None else agreed.scaling(tested)
 
@@ -158,15 +273,14 @@ class Averaged:
         return bool(shaped and np.isfinite(weights).all() and (np.abs(weights) <= LARGEST).all())
 
     def apply(self, answers: Mapping[int, Packet]) -> None:
-        """The weighted mean is the new model."""
-        parts = [
-            (
-                np.asarray(answers[number].arrays["weights"], dtype=np.float64),
-                int(answers[number].number("rows")),
-            )
-            for number in sorted(answers)
-        ]
-        self._weights = average(parts)
+        """The weights move by the middle of the clients' updates, none of which is longer than agreed."""
+        numbers, federation = sorted(answers), self._agreed.federation
+        sent = [np.asarray(answers[one].arrays["weights"], dtype=np.float64).ravel() for one in numbers]
+        updates = np.stack(sent) - self._weights.ravel()
+        rows = self._counted(answers)
+        self._note_far(numbers, updates)
+        moved = centre(shortened(updates, federation.clip), rows, federation)
+        self._weights = self._weights + moved.reshape(self._weights.shape)
 
     def scores(self) -> Probabilities | None:
         """softmax(x w + b) of the pooled held-out rows."""
@@ -177,11 +291,11 @@ class Averaged:
         return LogisticModel(self._weights, self._agreed.scaling)
 
 
-class Bagged:
+class Bagged(_Visible):
     """Bagging: all trees so far; each client is sent those that are new to it. Scoring keeps its margins too."""
 
     def __init__(self, agreed: Agreed, tested: FloatMatrix | None) -> None:
-        self._agreed = agreed
+        super().__init__(agreed)
         self._groups = groups_of(agreed.classes)
         self._rounds: list[Trees] = []
         self._ends: list[int] = [0]
@@ -212,14 +326,17 @@ class Bagged:
 
     def apply(self, answers: Mapping[int, Packet]) -> None:
         """The round's trees are added, client after client."""
-        total = sum(int(packet.number("rows")) for packet in answers.values())
-        parts = []
-        for number in sorted(answers):
-            packet = answers[number]
-            trees = Trees.unpacked(packet.arrays, self._agreed.features, self._groups)
-            mean = self._agreed.federation.bagging == "mean"
-            parts.append(trees.weighing(packet.number("rows") / total if mean else 1.0))
-        fresh = joined(parts)
+        numbers, federation = sorted(answers), self._agreed.federation
+        grown = [Trees.unpacked(answers[one].arrays, self._agreed.features, self._groups) for one in numbers]
+        rows = self._counted(answers)
+        steps = np.array([[float(np.abs(trees.value).max(initial=0.0))] for trees in grown])
+        self._note_far(numbers, steps)
+        if federation.clip > 0:
+            most = np.float32(federation.clip * np.median(steps))
+            grown = [replace(trees, value=np.clip(trees.value, -most, most)) for trees in grown]
+        mean = federation.bagging == "mean"
+        weights = rows / rows.sum() if mean else np.ones(rows.size)
+        fresh = joined([trees.weighing(float(one)) for trees, one in zip(grown, weights, strict=True)])
         if self._margins is not None and self._tested is not None:
             self._margins = self._margins + fresh.margins(self._tested, self._groups)
         self._rounds.append(fresh)
@@ -236,6 +353,8 @@ class Bagged:
 
 def holder_of(agreed: Agreed, tested: FloatMatrix | None) -> Holder:
     """The server's side of the federation's model."""
+    if agreed.aggregation == "secure-sum":
+        return Summed(agreed, tested)
     return (Averaged if agreed.federation.model == "logistic" else Bagged)(agreed, tested)
 
 
@@ -265,7 +384,7 @@ def take_round(
     good = {
         one: packet
         for one, packet in answers.items()
-        if one in asked and usable(packet) and holder.fits(packet)
+        if one in asked and usable(packet, federation.noise is not None) and holder.fits(packet)
     }
     whys = dict(absent or {})
     for one in asked:
@@ -273,8 +392,14 @@ def take_round(
             packet = answers.get(one, Packet({"error": say("no answer")}))
             whys[one] = packet.text("error") or packet.text("sits_out") or say("its model does not fit")
     reasons = [say("client {number} ({why})", number=one, why=_sentence(whys[one])) for one in sorted(whys)]
-    applied, gap = len(good) >= federation.needed, None
-    if applied:
+    needed = max(holder.needed, federation.needed)
+    applied, gap = len(good) >= needed, None
+    fault = holder.fault(good) if applied else ""
+    if fault:
+        applied = False
+        gap = say("The round was not applied: {fault}. Which client it was cannot be seen.", fault=fault)
+        log.warning("Round %d: %s", number, gap)
+    elif applied:
         holder.apply(good)
         if reasons:
             gap = say("Without {missing}.", missing=join(reasons, "; "))
@@ -284,7 +409,7 @@ def take_round(
             "{replied} of {clients} replied, {needed} are needed; the round was not applied. Missing: {missing}.",
             replied=len(good),
             clients=federation.clients,
-            needed=federation.needed,
+            needed=needed,
             missing=join(reasons, "; ") or say("clients that sit out"),
         )
         log.warning("Round %d: %s", number, gap)
@@ -297,10 +422,10 @@ def _sentence(text: str) -> Sentence:
     return text if isinstance(text, Sentence) else say(text)
 
 
-def usable(packet: Packet) -> bool:
-    """Whether an answer brings something to learn from."""
+def usable(packet: Packet, private: bool = False) -> bool:
+    """Whether an answer brings something to learn from; in a *private* run it does not say how many rows it is of."""
     plain = not (packet.text("error") or packet.text("sits_out") or packet.number("lost"))
-    return plain and whole(packet, "rows", 1) is not None and len(packet.arrays) > 0
+    return plain and (private or whole(packet, "rows", 1) is not None) and len(packet.arrays) > 0
 
 
 def pooled_classes(answers: Mapping[int, Packet], classes: int) -> npt.NDArray[np.int64]:

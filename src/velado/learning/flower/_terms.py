@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
@@ -20,11 +20,15 @@ from velado.data.encode import EncodedColumn, encode_column
 from velado.data.schema import Column, Schema, TaxonomySpec
 from velado.data.table import Table
 from velado.data.taxonomy import Taxonomy, from_tree
-from velado.errors import SchemaError
+from velado.errors import ParameterError, SchemaError
 from velado.learning.flower._logistic import FeatureScaling, scaling_of
 from velado.learning.flower.federation import Federation
 from velado.measures.models.encoder import Encoder, EncoderSettings
 from velado.text import listed, say
+
+Aggregation = Literal["secure-sum", "mean", "median", "trimmed-mean"]
+# The curvature has about half the square of this many figures, four megabytes of each client in every round.
+_WIDEST = 1000
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,11 +39,24 @@ class Agreed:
     federation: Federation
     classes: int
     scaling: FeatureScaling
+    columns: int = 1
 
     @property
     def features(self) -> int:
         """How many features a row has."""
         return int(self.scaling.shift.size)
+
+    @property
+    def aggregation(self) -> Aggregation:
+        """How answers are put together; "auto" is secure-sum wherever the model, the clients and their number allow it."""
+        one = self.federation
+        if one.aggregation != "auto":
+            return one.aggregation
+        if one.noise is not None:
+            return "secure-sum"
+        able = one.model == "logistic" and one.clients > 1 and one.fraction == 1 and one.dropout == 0
+        wide = (self.features + 1) * (1 if self.classes == 2 else self.classes) > _WIDEST
+        return "secure-sum" if able and not wide else "mean"
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,7 +100,10 @@ class FederationTerms:
     @cached_property
     def agreed(self) -> Agreed:
         """What training needs of them; the logistic regression is scaled by public bounds."""
-        return Agreed(self.digest, self.federation, len(self.encoder.classes), scaling_of(self.encoder))
+        encoder = self.encoder
+        return Agreed(
+            self.digest, self.federation, len(encoder.classes), scaling_of(encoder), len(encoder.columns)
+        )
 
 
 def make_terms(
@@ -98,6 +118,12 @@ def make_terms(
     read_off: Sequence[str] = (),
 ) -> FederationTerms:
     """The terms that follow from *schema* alone. A feature whose domain it does not declare is an error that names it."""
+    if federation.noise is not None and locally.get("method") is not None:
+        raise ParameterError(
+            "epsilon and a method that anonymizes were both given.",
+            "One row more changes the groups of others, so that noise for one row would hide less than it says.",
+            'Set method = "original" and leave k out, or leave epsilon out.',
+        )
     chosen = _features(schema, target, features)
     if classes is None:
         classes = schema.columns[target].values

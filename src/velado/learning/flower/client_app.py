@@ -116,7 +116,7 @@ def make_client_app(source: Source, dropout: float = 0.0, seed: int = 0) -> Clie
             out = Packet({"error": say("it dropped out of the round")})
         else:
             out, state = answer(lambda: source(context), packet, state_in(context), kind)
-            if kind != "greet":
+            if kind != "greet" or state.arrays:
                 keep_state(context, state)
         return Message(to_content(replace(out, facts={**out.facts, "client": number})), reply_to=message)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
+from fractions import Fraction
 from typing import Annotated, ClassVar, Literal
 
 from velado.errors import ParameterError
+from velado.query.budget import Budget, Delta, Spend
 from velado.settings import Setting, read, settings
 from velado.text import say
 
@@ -18,8 +20,9 @@ Share = Annotated[float, Setting(gt=0, le=1)]
 class Federation:
     """The settings of a federated run; checked when made.
 
-    A round is applied when at least `needed` = ceil(participation x clients) clients answered it. Logistic regression
-    is averaged (FedAvg, McMahan et al. 2017); XGBoost trees are collected (bagging, as Flower's FedXgbBagging).
+    A round is applied when at least `needed` = ceil(participation x clients) clients answered it. A logistic regression is
+    fitted by secure sums, which hide each client's part (`_pooled_newton`), or averaged (FedAvg, McMahan et al. 2017); XGBoost
+    trees are collected (bagging, as Flower's FedXgbBagging).
 
     >>> Federation(clients=5, participation=0.5).needed
     3
@@ -27,9 +30,16 @@ class Federation:
 
     name: ClassVar[str] = "the federation"
 
-    model: Annotated[Literal["logistic", "xgboost"], Setting("logistic (FedAvg) or xgboost (bagging)")] = (
+    model: Annotated[Literal["logistic", "xgboost"], Setting("logistic regression, or xgboost (bagging)")] = (
         "logistic"
     )
+    aggregation: Annotated[
+        Literal["auto", "secure-sum", "mean", "median", "trimmed-mean"],
+        Setting(
+            "secure-sum hides each client's part and finds the pooled model; mean (FedAvg), median and trimmed-mean show "
+            "it to the coordinator, who can then limit a hostile client; auto: secure-sum where it can be, else mean"
+        ),
+    ] = "auto"
     clients: Annotated[int, Setting("clients", ge=1, le=1000)] = 10
     rounds: Annotated[int, Setting("rounds", ge=1, le=100_000)] = 100
     split: Annotated[Literal["iid", "dirichlet"], Setting("how a simulation deals out the rows")] = "iid"
@@ -41,7 +51,7 @@ class Federation:
     test_share: Annotated[float, Setting("true rows held out before anything is anonymized", gt=0, lt=1)] = (
         0.2
     )
-    epochs: Annotated[int, Setting("logistic: L-BFGS steps of a client in a round", ge=1)] = 5
+    epochs: Annotated[int, Setting("logistic, not secure-sum: L-BFGS steps of a client in a round", ge=1)] = 5
     penalty: Annotated[float, Setting("logistic: weight of the squared coefficients", ge=0)] = 1e-4
     rate: Annotated[float, Setting("xgboost: learning rate", ge=1e-4, le=1)] = 0.3
     depth: Annotated[int, Setting("xgboost: depth of a tree", ge=1, le=16)] = 4
@@ -53,8 +63,35 @@ class Federation:
     unmet: Annotated[int, Setting("rounds in a row that may fail before the run stops", ge=1)] = 3
     patience: Annotated[float, Setting("seconds a round waits for answers", ge=0.1, le=86_400)] = 600.0
     dropout: Annotated[float, Setting("simulation: chance that a client misses a round", ge=0, le=1)] = 0.0
+    most_rows: Annotated[int, Setting("the most rows a client may have, or count with", ge=1, le=10**12)] = (
+        10_000_000
+    )
+    row_cap: Annotated[
+        float,
+        Setting(
+            "not secure-sum: a client counts with at most so many times the clients' median of rows; 0: no cap",
+            ge=0,
+        ),
+    ] = 3.0
+    clip: Annotated[
+        float,
+        Setting(
+            "not secure-sum: an update is shortened to so many times the median length; 0: not at all", ge=0
+        ),
+    ] = 2.0
+    trim: Annotated[float, Setting("trimmed-mean: share of clients left out at each end", gt=0, lt=0.5)] = 0.2
+    epsilon: Annotated[
+        Spend | None, Setting("logistic: noise by the clients inside the sums: (epsilon, delta) for one row")
+    ] = None
+    delta: Annotated[Delta, Setting("with epsilon: the chance that the promise may fail")] = Fraction(
+        1, 10**6
+    )
+    tolerated: Annotated[
+        int, Setting("with epsilon: how many clients may work together with the coordinator", ge=0)
+    ] = 1
 
     def __post_init__(self) -> None:
+        _refuse_misfits(self)
         if self.fraction < self.participation:
             raise ParameterError(
                 say(
@@ -76,11 +113,59 @@ class Federation:
         """How many clients are asked in a round."""
         return max(self.needed, math.ceil(self.fraction * self.clients - 1e-9))
 
+    @property
+    def noise(self) -> Budget | None:
+        """What a run may cost each row, as rho of zCDP; None where nothing is added."""
+        return None if self.epsilon is None else Budget.approximate(self.epsilon, self.delta)
+
     def to_dict(self) -> dict[str, object]:
-        """Every setting by its name."""
-        return asdict(self)
+        """Every setting by its name, as TOML and JSON have it: exact numbers as texts, and none left out."""
+        found = {key: value for key, value in asdict(self).items() if value is not None}
+        return {key: str(value) if isinstance(value, Fraction) else value for key, value in found.items()}
 
     @classmethod
     def from_dict(cls, entry: Mapping[str, object]) -> Federation:
         """From parsed TOML or JSON; an unknown setting is answered with the nearest."""
         return read(cls, entry, "[federation]")
+
+
+def _refuse_misfits(one: Federation) -> None:
+    """Nothing, where the way to put answers together fits the model and the noise; else why not."""
+    if one.model == "xgboost" and one.aggregation not in ("auto", "mean"):
+        raise ParameterError(
+            say("Trees cannot be put together by '{way}'.", way=one.aggregation),
+            "Trees of different clients have no common parameters that could be summed or ordered.",
+            "Leave 'aggregation' out, or choose the logistic model.",
+        )
+    if one.aggregation == "secure-sum" and (one.fraction < 1 or one.clients < 2):
+        raise ParameterError(
+            "Secure sums need two clients or more, and the same ones in every round.",
+            "The difference of two sums over different clients is one client's own.",
+            "Leave 'fraction' at 1, or set aggregation = \"mean\".",
+        )
+    if one.epsilon is None:
+        return
+    if one.model == "xgboost":
+        raise ParameterError(
+            "Boosted trees cannot be trained with noise here.",
+            "Split points repeat values of single rows, and no amount of noise on the leaves would hide them.",
+            "Choose the logistic model, or leave epsilon out.",
+        )
+    if one.aggregation not in ("auto", "secure-sum") or one.fraction < 1 or one.dropout > 0:
+        raise ParameterError(
+            "Noise needs secure sums over the same clients in every round.",
+            "Each client adds a part of the noise, which hides nobody before it is summed.",
+            "Leave 'aggregation', 'fraction' and 'dropout' out.",
+        )
+    if one.needed < one.tolerated + 2:
+        raise ParameterError(
+            say("{needed} clients cannot tolerate {tolerated}.", needed=one.needed, tolerated=one.tolerated),
+            "The noise of at least two others must remain.",
+            "Raise 'clients' or 'participation', or lower 'tolerated'.",
+        )
+    if one.rounds < 3:
+        raise ParameterError(
+            "A run with noise needs three rounds or more.",
+            "The first one sums the features, the others the slopes.",
+            "Raise 'rounds'.",
+        )

@@ -241,6 +241,10 @@ class FederatedHow:
     read_off_the_table: tuple[str, ...] = ()
     stopped: str | None = None
     notes: tuple[str, ...] = ()
+    aggregation: str = ""
+    keys: str = ""
+    account: Mapping[str, object] = field(default_factory=dict)
+    membership: Mapping[str, object] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, object]:
         """Plain values for JSON."""

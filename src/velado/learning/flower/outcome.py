@@ -14,7 +14,9 @@ import polars as pl
 from velado.data.staging import write_file
 from velado.data.table_bytes import csv_bytes, parquet_bytes
 from velado.learning.flower._local_rows import Locally
-from velado.learning.flower._terms import FederationTerms
+from velado.learning.flower._membership import MembershipAttack
+from velado.learning.flower._private_steps import plan_for
+from velado.learning.flower._terms import Agreed, FederationTerms
 from velado.learning.flower.federation import Federation
 from velado.learning.flower.flower_records import (
     ClientRecord,
@@ -41,6 +43,8 @@ def make_fit(
     evaluation: str,
     stopped: FederationStopped | None = None,
     notes: Sequence[str] = (),
+    keys: str = "",
+    membership: MembershipAttack | None = None,
 ) -> FederatedFit:
     """Everything a run gives back, as one value.
 
@@ -62,7 +66,7 @@ def make_fit(
         majority=majority,
         rounds=tuple(rounds),
         clients=tuple(clients),
-        promise=_promise_of(locally, clients),
+        promise=_promise_of(locally, clients, terms.agreed, evaluation),
         cost={
             name: sum(getattr(one, name) for one in rounds) for name in ("seconds", "bytes_up", "bytes_down")
         },
@@ -79,14 +83,38 @@ def make_fit(
             read_off_the_table=terms.read_off,
             stopped=None if stopped is None else say("{error}", error=stopped),
             notes=tuple(notes),
+            aggregation=terms.agreed.aggregation,
+            keys=keys,
+            account=_account(terms.agreed),
+            membership={} if membership is None else membership.to_dict(),
         ),
         evaluation=evaluation,
         learned=learned,
     )
 
 
-def _promise_of(locally: Locally, clients: Sequence[ClientRecord]) -> FederatedPromise:
+def _account(agreed: Agreed) -> dict[str, object]:
+    """What a run with noise costs each row, as the plan that every client keeps to counts it."""
+    budget, federation = agreed.federation.noise, agreed.federation
+    if budget is None:
+        return {}
+    plan = plan_for(agreed, federation.clients)
+    return {
+        "epsilon": str(federation.epsilon),
+        "delta": f"{float(federation.delta):g}",
+        "rho": plan.rho,
+        "most_rho": str(budget.total),
+        "steps": plan.steps,
+        "tolerated": federation.tolerated,
+    }
+
+
+def _promise_of(
+    locally: Locally, clients: Sequence[ClientRecord], agreed: Agreed, evaluation: str
+) -> FederatedPromise:
     """What is guaranteed, what is measured, what is not promised."""
+    if agreed.federation.noise is not None:
+        return _private_promise(agreed, evaluation)
     method = locally.method
     kind = "measured" if method is None else method.promise
     if method is not None and locally.guarantees and method.promise != "as in the paper":
@@ -121,10 +149,68 @@ def _promise_of(locally: Locally, clients: Sequence[ClientRecord]) -> FederatedP
                 "Held-out true rows are not anonymized; they influence nothing but the scores, and each client's "
                 "scores are exact numbers about its own rows."
             ),
-            say("The server sees each client's weights or trees one by one; nothing hides whose they are."),
+            *_hidden(agreed),
         ),
-        what_leaves=(say("No row leaves a client: weights or trees, counts and sums do."),),
+        what_leaves=_what_leaves(agreed),
     )
+
+
+def _private_promise(agreed: Agreed, evaluation: str) -> FederatedPromise:
+    """The promise of a run with noise: for one row, whatever else is known."""
+    federation = agreed.federation
+    exact = say(
+        "This simulation had all rows in one place: the scores after each round, the rows of each client and the "
+        "membership attack are exact numbers, and not for others."
+    )
+    return FederatedPromise(
+        type="guaranteed",
+        clients_checked=0,
+        guaranteed=(
+            say(
+                "Every single row is protected by ({epsilon}, {delta})-differential privacy: clients put the noise into "
+                "the sums themselves, and it suffices when {tolerated} of them work together with the coordinator.",
+                epsilon=federation.epsilon,
+                delta=f"{float(federation.delta):g}",
+                tolerated=federation.tolerated,
+            ),
+        ),
+        measured=(say("Accuracy on held-out rows, and a membership attack on the model where one was run."),),
+        not_promised=(
+            say("Two rows of one person are two rows: the promise is for each of them."),
+            *([exact] if evaluation == "pooled" else []),
+            *_hidden(agreed),
+        ),
+        what_leaves=_what_leaves(agreed),
+    )
+
+
+def _hidden(agreed: Agreed) -> tuple[str, ...]:
+    """What the coordinator sees of one client, and what that means for a hostile one."""
+    if agreed.aggregation != "secure-sum":
+        return (
+            say("The server sees each client's weights or trees one by one; nothing hides whose they are."),
+        )
+    return (
+        say(
+            "Nobody sees what one client puts into a secure sum, so that nobody can limit a hostile client; only sums that no "
+            "rows could give are refused."
+        ),
+        say(
+            "A coordinator who passes on keys of its own would see single clients' sums: compare the digest of the keys."
+        ),
+    )
+
+
+def _what_leaves(agreed: Agreed) -> tuple[str, ...]:
+    if agreed.federation.noise is not None:
+        return (say("Nothing of one client leaves but sums with noise, under masks that cancel."),)
+    if agreed.aggregation == "secure-sum":
+        return (
+            say(
+                "No row leaves a client, and no model of its own: sums under masks that cancel do, and counts of its rows."
+            ),
+        )
+    return (say("No row leaves a client: weights or trees, counts and sums do."),)
 
 
 # The short report of a federated run, as Markdown.
@@ -195,12 +281,82 @@ def report(fit: FederatedFit, language: Language = "en") -> str:
     ]
     lines += ["", f"## {tell(say('Clients'))}", ""]
     lines += _table([tell(cell) for cell in (*head, say("record linkage"))], rows)
+    lines += _protection(fit, language)
     lines += ["", f"## {tell(say('What is missing'))}", "", *_missing(fit, language)]
     headings = (say("Guaranteed"), say("Measured"), say("Not promised"), say("What leaves a client"))
     for heading, texts in zip(headings, fit.promise.parts.values(), strict=True):
         lines += ["", f"## {tell(heading)}", ""]
         lines += [f"- {tell(text)}" for text in texts] or [tell(say("Nothing."))]
     return "\n".join(lines) + "\n"
+
+
+def protection_lines(fit: FederatedFit) -> list[str]:
+    """How answers were put together, what a row paid, and how far a membership attack got.
+
+    >>> from velado.learning.flower.simulation import run_ready, small_ready
+    >>> "secure sums" in protection_lines(run_ready(small_ready(), "loop"))[0]
+    True
+    """
+    ways = {
+        "secure-sum": say(
+            "Put together by secure sums: the coordinator saw sums over all clients, and no client's own."
+        ),
+        "mean": say(
+            "Put together by the mean; rows are capped and updates shortened, and the coordinator saw each."
+        ),
+        "median": say(
+            "Put together by the median of each number; the coordinator saw each client's weights."
+        ),
+        "trimmed-mean": say(
+            "Put together by the mean without the ends of each number; the coordinator saw each client's weights."
+        ),
+    }
+    said: list[str] = [ways[fit.how.aggregation]] if fit.how.aggregation in ways else []
+    if fit.how.keys:
+        said.append(say("Digest of the keys, for the clients to compare: {keys}", keys=fit.how.keys))
+    account, attack = fit.how.account, fit.how.membership
+    if account:
+        said.append(
+            say(
+                "Each row paid rho {rho} of zCDP, which is epsilon {epsilon} at delta {delta}, over {steps} steps.",
+                rho=number(float(str(account["rho"])), 5),
+                epsilon=account["epsilon"],
+                delta=account["delta"],
+                steps=account["steps"],
+            )
+        )
+    if attack:
+        shown = {
+            key: number(float(str(attack[name])), 3)
+            for key, name in (("found", "advantage"), ("null", "null"))
+        }
+        said.append(
+            say(
+                "A membership attack by the loss told more than chance: advantage {found} (chance alone: up to {null}).",
+                **shown,
+            )
+            if attack["found"]
+            else say(
+                "A membership attack by the loss told no more than chance: advantage {found} (chance alone: up to {null}).",
+                **shown,
+            )
+        )
+        if attack.get("bound") is not None:
+            said.append(
+                say(
+                    "No attack on this model's noise can have more than {bound}.",
+                    bound=number(float(str(attack["bound"])), 3),
+                )
+            )
+    return said
+
+
+def _protection(fit: FederatedFit, language: Language) -> list[str]:
+    said = protection_lines(fit)
+    if not said:
+        return []
+    heading = told(say("How clients were protected from one another"), language)
+    return ["", f"## {heading}", "", *(f"- {told(text, language)}" for text in said)]
 
 
 def _missing(fit: FederatedFit, language: Language) -> list[str]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,248 +24,45 @@ from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import Strategy
 
 from velado.errors import SchemaError
+from velado.learning.flower._client import OTHER_KEY
 from velado.learning.flower._local_rows import IntVector
 from velado.learning.flower._packets import read_reply, to_content
+from velado.learning.flower._roster import Roster, both_gaps
 from velado.learning.flower._rounds_kept import private_folder
 from velado.learning.flower._server import (
     OTHER_CLIENT,
     OTHER_ROWS,
     Holder,
-    greeting_fault,
     holder_of,
     log,
-    pooled_classes,
     round_fault,
-    share,
     take_round,
-    whole,
 )
 from velado.learning.flower._terms import Agreed
 from velado.learning.flower.agreement import Agreement, read_agreement
-from velado.learning.flower.federation import Federation
 from velado.learning.flower.flower_records import (
-    ClientRecord,
     Fact,
     FederatedFit,
     FederationStopped,
     FloatMatrix,
     Packet,
     RoundRecord,
-    client_record,
 )
 from velado.learning.flower.outcome import fit_files, make_fit, write_files
 from velado.measures.models.quality import curve_area, log_loss
 from velado.randomness import seeded
-from velado.text import join, say
-
-# Roster: which Flower node is which client, who is there, and who sits out.
-
-POLL = 0.5
-SILENT = say("greeted, no answer yet")
-
-
-@dataclass(repr=False)
-class Roster:
-    """Clients by their number, from 1. A node is greeted before it is asked anything; its answer names it.
-
-    A greeting has a patience of its own, *hello* seconds, because its answer takes starting the app and anonymizing the
-    table. Greetings are not waited for one by one: a node that hangs holds up the first round at most, and is greeted
-    on. So is, every *again* seconds, one that was refused or sits out: a repaired client comes back under the same node.
-
-    A machine that was started again may be another node with the same number: it takes the place of the old one when
-    that is gone. While both are there the second is turned away.
-
-    >>> Roster(Federation(patience=200.0)).hello  # seconds
-    2000.0
-    """
-
-    federation: Federation
-    hello: float = 0.0
-    again: float = 30.0
-    nodes: dict[int, int] = field(default_factory=dict)
-    records: dict[int, ClientRecord] = field(default_factory=dict)
-    sitting_out: dict[int, str] = field(default_factory=dict)
-    doubles: dict[int, int] = field(default_factory=dict)
-    _online: set[int] = field(default_factory=set)
-    _changed: set[int] = field(default_factory=set)
-    _warned: dict[int, str] = field(default_factory=dict)
-    _since: dict[int, float] = field(default_factory=dict)
-    _last: dict[int, float] = field(default_factory=dict)
-    _pending: dict[str, int] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        patience = self.federation.patience
-        self.hello = self.hello or max(600.0, min(10 * patience, 3600.0), patience)
-
-    def node_of(self, client: int) -> int:
-        """The node of a client."""
-        return self.nodes[client]
-
-    def client_of(self, node: int) -> int | None:
-        """The client of a node, None for one that has not said who it is."""
-        return next((client for client, known in self.nodes.items() if known == node), None)
-
-    def able_at_most(self) -> list[int]:
-        """Clients that may still take part: all but those known to sit out."""
-        return [one for one in range(1, self.federation.clients + 1) if one not in self.sitting_out]
-
-    def present(self, grid: Grid, greeting: Packet) -> list[int]:
-        """The clients that are there and can take part, once enough are, or when patience has ended.
-
-        Before the first round all are waited for: whoever comes late would otherwise be missed for no reason.
-        """
-        start, pause, first = time.monotonic(), 0.01, not self.nodes
-        while True:
-            self._online = set(grid.get_node_ids())
-            self._greet(grid, greeting)
-            self._hear(grid)
-            here = [one for one in self.able_at_most() if self.nodes.get(one) in self._online]
-            able = len(self.able_at_most())
-            wanted = able if first else min(self.federation.needed, able)
-            late = time.monotonic() - start >= self.federation.patience
-            if len(here) >= wanted or (late and not self._preparing()):
-                return here
-            time.sleep(pause)
-            pause = min(POLL, 2 * pause)
-
-    def absent(self) -> dict[int, str]:
-        """Clients that could take part and were not there when last looked for, each with what is known of why."""
-        gone = [one for one in self.able_at_most() if self.nodes.get(one) not in self._online]
-        silent = len(self._online - set(self.nodes.values()) - set(self.doubles))
-        if not silent:
-            return dict.fromkeys(gone, say("not there"))
-        # A node that has not answered has not said whose it is either.
-        return dict.fromkeys(
-            gone, SILENT if silent >= len(gone) else say("not there, or greeted, no answer yet")
-        )
-
-    def remarks(self) -> str:
-        """What the records of a round say beside who is missing: machines with a number that another has."""
-        twice = sorted({number for node, number in self.doubles.items() if node in self._online})
-        return join(_double(number) for number in twice)
-
-    def note(self, client: int, packet: Packet) -> None:
-        """A client that says it sits out is not asked again until it says otherwise."""
-        if packet.text("sits_out"):
-            self.sitting_out[client] = packet.text("sits_out")
-
-    def doubt(self, client: int) -> None:
-        """The client's rows are others than it said: it is greeted again before what it says counts."""
-        self._changed.add(self.nodes[client])
-
-    def client_records(self) -> tuple[ClientRecord, ...]:
-        """One record for every client, also those that never came."""
-        out, absent = [], self.absent()
-        for one in range(1, self.federation.clients + 1):
-            why = absent.get(one, say("not there"))
-            gap = say("client {number} never answered ({why}).", number=one, why=why)
-            record = self.records.get(one) or client_record(one, gap=gap)
-            if one in self.doubles.values():
-                record = replace(record, gap=_both(record.gap, _double(one)))
-            out.append(record)
-        return tuple(out)
-
-    def _preparing(self) -> bool:
-        """Whether a node that is there has its first greeting, and time left to answer it."""
-        now = time.monotonic()
-        return any(now - self._since[node] < self.hello for node in set(self._pending.values()))
-
-    def _due(self, node: int, now: float) -> bool:
-        if node not in self._last or node in self._changed:
-            return node not in self._pending.values()
-        client = self.client_of(node)
-        if client is not None and client not in self.sitting_out:
-            return False
-        silent = node in self._pending.values()
-        # A greeting may have been lost with the machine it reached; another one does no harm.
-        every = min(self.hello, max(self.federation.patience, 60.0)) if silent else self.again
-        return now - self._last[node] >= every
-
-    def _greet(self, grid: Grid, greeting: Packet) -> None:
-        for node in set(self._last) - self._online:
-            # It may come back under the same name as another process, with other rows: it is greeted anew.
-            del self._last[node], self._since[node]
-        self._pending = {name: node for name, node in self._pending.items() if node in self._online}
-        now = time.monotonic()
-        for node in sorted(self._online):
-            if not self._due(node, now):
-                continue
-            self._last[node] = now
-            self._since.setdefault(node, now)
-            message = Message(to_content(greeting), node, "query", group_id="0", ttl=self.hello)
-            # One by one: a carrier leaves out of its list what it could not send.
-            self._pending |= {name: node for name in grid.push_messages([message]) if name}
-
-    def _hear(self, grid: Grid) -> None:
-        if not self._pending:
-            return
-        for message in grid.pull_messages(list(self._pending)):
-            node = self._pending.pop(message.metadata.reply_to_message_id, None)
-            if node is None:
-                continue
-            packet = read_reply(message)
-            if message.has_error():
-                self._warn(node, f"A node did not answer its greeting: {packet.text('error')}.")
-                continue
-            self._pending = {name: other for name, other in self._pending.items() if other != node}
-            self._introduce(node, packet)
-
-    def _introduce(self, node: int, packet: Packet) -> None:
-        number = whole(packet, "client", 1, self.federation.clients)
-        if number is None:
-            why = packet.text("error") or "it has no number of a client."
-            self._warn(node, f"A node was turned away: {why}")
-            return
-        error = packet.text("error") or greeting_fault(packet)
-        able = not error and not packet.text("sits_out")
-        other = self.nodes.get(number, node)
-        if other != node and other in self._online and not (able and number in self.sitting_out):
-            self.doubles[node] = number
-            self._warn(node, _double(number))
-            return
-        self.doubles.pop(node, None)
-        self._changed.discard(node)
-        self.nodes = {one: known for one, known in self.nodes.items() if known != node} | {number: node}
-        self.sitting_out.pop(number, None)
-        if error:
-            # Other terms, or a table that cannot be read: it is counted and named, and never asked.
-            why = say("client {number} was refused: {why}", number=number, why=error)
-            self.sitting_out[number] = why
-            self.records[number] = client_record(number, gap=why)
-            self._warn(node, self.sitting_out[number])
-            return
-        self.note(number, packet)
-        self.records[number] = _record(number, packet)
-        self._warned.pop(node, None)
-        if able:
-            log.info("Client %d is there.", number)
-
-    def _warn(self, node: int, text: str) -> None:
-        if self._warned.get(node) != text:
-            log.warning("%s", text)
-        self._warned[node] = text
-
-
-def _double(number: int) -> str:
-    return say("A second machine says that it is client {number}. It was turned away.", number=number)
-
-
-def _record(number: int, packet: Packet) -> ClientRecord:
-    return client_record(
-        number,
-        rows=whole(packet, "rows", 0) or 0,
-        test_rows=whole(packet, "test_rows", 0) or 0,
-        classes=whole(packet, "classes", 0) or 0,
-        ncp=share(packet, "ncp"),
-        linkage=share(packet, "linkage"),
-        promised=packet.text("promised"),
-        gap=packet.text("gap") or None,
-    )
-
+from velado.text import say
 
 OnRound = Callable[[RoundRecord], None]
 _NO_AREA = say("No AUC: the held-out rows hold a single class.")
 _NO_AREA_ANYWHERE = say("No AUC: no client that scored holds out rows of two classes.")
+
+
+_NO_AREA_IN_SUMS = say("No AUC: the clients' scores were summed under masks.")
+
+
+class _Finished(Exception):
+    """Leaves Flower's loop over rounds before its end."""
 
 
 class Rounds(Strategy):
@@ -306,6 +103,8 @@ class Rounds(Strategy):
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
         """One message for each client that is asked, with what is new to it."""
+        if self.holder.finished:
+            raise _Finished
         self._start, self._grid = time.monotonic(), grid
         self._down = self._up = 0
         federation = self.agreed.federation
@@ -321,6 +120,7 @@ class Rounds(Strategy):
                 )
             )
         random = seeded(self._seed, "federated", "asked", str(server_round))
+        able = self.holder.enlist(able, self.roster.keys)
         count = min(federation.asked, len(able))
         self._asked = sorted(int(one) for one in random.permutation(able)[:count])
         return self._messages(self._asked, "train", server_round)
@@ -341,7 +141,7 @@ class Rounds(Strategy):
             timeout = self.agreed.federation.patience
             answers |= self._read(self._grid.send_and_receive(again, timeout=timeout))
         for one, packet in answers.items():
-            if packet.text("error") in (OTHER_ROWS, OTHER_CLIENT):
+            if packet.text("error") in (OTHER_ROWS, OTHER_CLIENT, OTHER_KEY):
                 self.roster.doubt(one)
             self.roster.note(one, packet)
             if "have" in packet.facts:
@@ -356,7 +156,7 @@ class Rounds(Strategy):
             asked=len(self._asked),
             replied=len(found.answered),
             applied=found.applied,
-            gap=_both(found.gap, self.roster.remarks()),
+            gap=both_gaps(found.gap, self.roster.remarks()),
             missing=found.missing,
             bytes_up=self._up,
             bytes_down=self._down,
@@ -376,15 +176,32 @@ class Rounds(Strategy):
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
         """Clients score the model at the beginning of the next round; after the last one they are asked once more."""
-        if self.truth is not None or server_round < self.agreed.federation.rounds:
+        if self.truth is not None or not self._last(server_round):
             return []
-        return self._messages(self.roster.present(grid, self.greeting()), "evaluate", server_round)
+        there = self.holder.enlist(self.roster.present(grid, self.greeting()), self.roster.keys)
+        return self._messages(there, "evaluate", server_round)
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
         """The last round's record is completed."""
-        if self.truth is None and server_round == self.agreed.federation.rounds:
-            self._complete(self._read(replies))
+        if self.truth is None and self._last(server_round):
+            self._complete(self._read(replies), last=True)
         return None
+
+    def _last(self, number: int) -> bool:
+        return self.holder.finished or number == self.agreed.federation.rounds
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the fit must know: clients that stand out, and a model that is worse than none."""
+        said, last = self.holder.notes(), self.records[-1] if self.records else None
+        right = None if last is None else last.accuracy
+        if right is not None and self.majority is not None and right < self.majority - 0.005:
+            said.append(
+                say(
+                    "The model is right less often than always answering the most frequent class: do not use it. "
+                    "Clients differ too much for averaging, one of them is hostile, or there is nothing to learn."
+                )
+            )
+        return tuple(said)
 
     def greeting(self) -> Packet:
         """What a client is asked first: whether its terms are ours."""
@@ -420,7 +237,8 @@ class Rounds(Strategy):
             client = self.roster.client_of(message.metadata.src_node_id)
             if client is None:
                 continue
-            fault = round_fault(packet, self.roster.records.get(client), self.agreed.classes)
+            private = self.agreed.federation.noise is not None
+            fault = round_fault(packet, self.roster.records.get(client), self.agreed.classes, private)
             if packet.number("client", client) != client:
                 fault = OTHER_CLIENT
             out[client] = Packet({"error": fault}) if fault else packet
@@ -432,28 +250,35 @@ class Rounds(Strategy):
         assert chances is not None and truth is not None
         right = float((np.argmax(chances, axis=1) == truth).mean())
         area, loss = curve_area(truth, chances), log_loss(truth, chances)
-        gap = self.records[-1].gap if area is not None else _both(self.records[-1].gap, _NO_AREA)
+        gap = self.records[-1].gap if area is not None else both_gaps(self.records[-1].gap, _NO_AREA)
         self._finish(accuracy=right, auc=area, loss=loss, test_rows=int(truth.size), gap=gap)
 
-    def _complete(self, answers: dict[int, Packet]) -> None:
+    def _complete(self, answers: dict[int, Packet], last: bool = False) -> None:
         """The newest record gets what the clients counted on their own held-out rows."""
-        scored = [packet for packet in answers.values() if packet.number("scored") > 0]
-        total = sum(packet.number("scored") for packet in scored)
-        if not total:
-            self._finish(gap=_both(self.records[-1].gap, say("No client scored the model after this round.")))
+        found = self.holder.scored(answers, last)
+        if found is None or not found.rows:
+            self._finish(
+                gap=both_gaps(self.records[-1].gap, say("No client scored the model after this round."))
+            )
             return
-        if self.majority is None:
-            counts = pooled_classes(answers, self.agreed.classes)
-            self.majority = float(counts.max() / counts.sum()) if counts.sum() else None
-        areas = [(p.number("auc"), p.number("scored")) for p in scored if "auc" in p.facts]
-        weight = sum(rows for _, rows in areas)
+        if self.majority is None and found.classes.sum():
+            self.majority = float(found.classes.max() / found.classes.sum())
         self._finish(
-            accuracy=sum(packet.number("right") for packet in scored) / total,
-            loss=sum(packet.number("loss_sum") for packet in scored) / total,
-            auc=sum(area * rows for area, rows in areas) / weight if weight else None,
-            test_rows=int(total),
-            gap=self.records[-1].gap if weight else _both(self.records[-1].gap, _NO_AREA_ANYWHERE),
+            accuracy=found.right / found.rows,
+            loss=None if found.loss is None else found.loss / found.rows,
+            auc=found.auc,
+            test_rows=int(found.rows),
+            gap=self.records[-1].gap
+            if found.auc is not None
+            else both_gaps(self.records[-1].gap, self._no_area),
         )
+
+    @property
+    def _no_area(self) -> str:
+        hidden = self.agreed.aggregation == "secure-sum" and (
+            self.agreed.classes > 2 or self.agreed.federation.noise is not None
+        )
+        return _NO_AREA_IN_SUMS if hidden else _NO_AREA_ANYWHERE
 
     def _finish(self, **values: Any) -> None:
         self.records[-1] = replace(self.records[-1], **values)
@@ -471,11 +296,6 @@ class Rounds(Strategy):
             ),
             "Bring the clients back, lower 'participation', or give clients more rows.",
         )
-
-
-def _both(gap: str | None, more: str) -> str | None:
-    """Two sentences about what is missing, or the one there is."""
-    return join(part for part in (gap, more) if part) or None
 
 
 @dataclass(frozen=True, repr=False)
@@ -514,6 +334,8 @@ def serve(
     rounds = Rounds(agreed, holder, Roster(federation), seed, truth, on_round)
     try:
         rounds.start(grid, ArrayRecord(), num_rounds=federation.rounds, timeout=federation.patience)
+    except _Finished:
+        log.info("Further rounds would change nothing; the run ends.")
     except FederationStopped as stopped:
         return Ended(rounds, stopped)
     return Ended(rounds, None)
@@ -555,6 +377,8 @@ def _deployed_fit(agreement: Agreement, ended: Ended) -> FederatedFit:
         engine="flower, several machines",
         evaluation="clients",
         stopped=ended.stopped,
+        notes=ended.rounds.notes(),
+        keys=ended.rounds.holder.keys,
     )
     return replace(fit, split="as it is", alpha=None)
 

@@ -28,6 +28,7 @@ from velado.data.staging import locked
 from velado.data.table import Table
 from velado.errors import ParameterError, TableError
 from velado.learning.flower._local_rows import Locally, LocalRows, prepare, refuse_no_test, split_rows, trains
+from velado.learning.flower._membership import MembershipAttack, membership_attack
 from velado.learning.flower._rounds_kept import private_folder, write_client
 from velado.learning.flower._terms import FederationTerms, complete, make_terms
 from velado.learning.flower.agreement import local_entry
@@ -40,9 +41,10 @@ from velado.learning.flower.deployment import (
     require_flower,
 )
 from velado.learning.flower.federation import Federation
-from velado.learning.flower.flower_records import FederatedFit, FederationStopped, RoundRecord
+from velado.learning.flower.flower_records import FederatedFit, FederatedModel, FederationStopped, RoundRecord
 from velado.learning.flower.outcome import make_fit
 from velado.measures.models.encoder import EncoderSettings, check_target
+from velado.randomness import seeded
 from velado.release.guarantees._guarantee import Guarantee
 from velado.release.methods._method import Method
 from velado.text import say, say_n
@@ -332,23 +334,44 @@ def run_ready(ready: Ready, engine: Engine = "flower", on_round: OnRound | None 
         assert stop.number is not None
         raise FederationInterrupted(stop.number)
     records = tuple(part.record for part in ready.parts)
+    learned = ended.rounds.holder.learned()
     fit = make_fit(
         ready.terms,
         ready.locally,
         ended.rounds.records,
         records,
         majority=ended.rounds.majority,
-        learned=ended.rounds.holder.learned(),
+        learned=learned,
         engine=engine,
         evaluation="pooled",
         stopped=ended.stopped,
-        notes=ready.notes,
+        notes=(*ready.notes, *ended.rounds.notes()),
+        keys=ended.rounds.holder.keys,
+        membership=_attacked(ready, learned),
     )
     if stop.number is not None:
         raise FederationInterrupted(stop.number, fit)
     if ended.stopped is not None:
         raise FederationStopped(ended.stopped.what, ended.stopped.why, ended.stopped.fix, fit)
     return fit
+
+
+def _attacked(ready: Ready, learned: FederatedModel) -> MembershipAttack | None:
+    """A membership attack on a logistic model of original rows; of releases the attacker has no true training rows."""
+    federation = ready.terms.federation
+    if ready.locally.method is not None or federation.model != "logistic":
+        return None
+    parts = ready.parts
+    trained = np.concatenate([one.features for one in parts]), np.concatenate([one.labels for one in parts])
+    held_out = (
+        np.concatenate([one.test_features for one in parts]),
+        np.concatenate([one.test_labels for one in parts]),
+    )
+    budget = None
+    if federation.epsilon is not None:
+        budget = float(federation.epsilon), float(federation.delta)
+    random = seeded(ready.locally.seed, "federated", "membership")
+    return membership_attack(learned, trained, held_out, random, budget)
 
 
 def _run(ready: Ready, engine: Engine, home: Path, on_round: OnRound | None, stop: Interruption) -> Any:

@@ -374,7 +374,10 @@ def _curves(
     parts = clients(whole)
     truths = [labels[rows] for rows in dealt(whole.rows)]
     rounds = (QUICK_ROUNDS if quick else ROUNDS)[-1]
-    federation = Federation(model=model, clients=CLIENTS, rounds=rounds, test_share=ASKED)
+    # FedAvg as published: no cap, nothing shortened.
+    federation = Federation(
+        model=model, clients=CLIENTS, rounds=rounds, test_share=ASKED, aggregation="mean", row_cap=0, clip=0
+    )
     settings: list[tuple[str, int | None, Method | None]] = [(ORIGINAL, None, None)]
     for asked in QUICK_CLIENT_KS if quick else CLIENT_KS:
         settings += [(name, asked, method) for name, method in FEDERATED.items()]

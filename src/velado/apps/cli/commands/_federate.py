@@ -15,6 +15,7 @@ import typer
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import OneOf, argument, command, option
+from velado.apps.cli.regression_account import AccountFlags
 from velado.errors import OutputError, ParameterError, SchemaError
 from velado.text import language, number, percent, say, say_n
 
@@ -57,11 +58,12 @@ def federate(
         Literal["csv", "parquet"],
         option("--format", click_type=OneOf("csv", "parquet"), help="File format of the rounds."),
     ] = "csv",
+    account: AccountFlags,
 ) -> None:
     """Train one model over rows that each client anonymizes itself.
 
     The recipe names the table (for a simulation), schema, target, method and the federation's settings. Scores are of true
-    rows held out before anything is anonymized.
+    rows held out before anything is anonymized. With epsilon in [federation] the run is debited from the table's ledger first.
     """
     if machines is not None:
         _write_machines(recipe, machines, address)
@@ -99,9 +101,17 @@ def federate(
             undeclared=settings.data.undeclared,
         )
         if not dry_run:
+            from velado.learning.flower._run_debit import RunAccount, debit_run
+
+            flags_given = RunAccount(
+                ledger=account.ledger, seal=account.seal, budget=account.budget, analyst=account.analyst
+            )
+            paid = debit_run(
+                recipe.parent / settings.data.table, settings.federation, settings.data.target, flags_given
+            )
             fit = _run(ready, engine, settings, progress, output, form)
     if not dry_run:
-        show.result(fit.to_dict, _fitted(fit, output))
+        show.result(fit.to_dict, _fitted(fit, output, paid))
         return
     plan, records = _Plan.of(ready.terms), [part.record for part in ready.parts]
     document = {**asdict(plan), "client_records": [one.to_dict() for one in records], "notes": ready.notes}
@@ -285,10 +295,13 @@ def _clients(records: Sequence[Any]) -> Table:
     )
 
 
-def _fitted(fit: FederatedFit, output: Path) -> Iterator[str | Table]:
+def _fitted(fit: FederatedFit, output: Path, paid: str | None) -> Iterator[str | Table]:
+    from velado.learning.flower.outcome import protection_lines
     from velado.report.phrases import phrase
 
     yield _clients(fit.clients)
+    if paid is not None:
+        yield paid
     last = fit.rounds[-1]
     yield say(
         "After round {round}: accuracy {accuracy} (most frequent class {majority}), AUC {auc}, loss {loss}.",
@@ -298,6 +311,8 @@ def _fitted(fit: FederatedFit, output: Path) -> Iterator[str | Table]:
         auc=number(last.auc, 4),
         loss=number(last.loss, 4),
     )
+    yield from protection_lines(fit)
+    yield from fit.how.notes
     if fit.gaps:
         yield say_n(
             "Missing: {n} remark: {first}",

@@ -1,0 +1,156 @@
+"""One hostile client of ten: what it does to the model where nothing is limited, and what is left of that where rows are capped,
+updates shortened, or the middle is a median."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("flwr", reason="federated runs need velado[federated]")
+from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
+from flwr.serverapp.strategy import FedMedian, FedTrimmedAvg
+
+from velado.learning.flower import Federation
+from velado.learning.flower._client import TrainingClient
+from velado.learning.flower._local_rows import Locally, LocalRows
+from velado.learning.flower._packets import ARRAYS, FACTS
+from velado.learning.flower._robust import centre, counted_rows, far_out, shortened
+from velado.learning.flower.client_app import LoopGrid, make_client_app, number_of
+from velado.learning.flower.server_app import Rounds, serve
+from velado.learning.flower.simulation import Ready, make_ready
+from velado.text import told
+
+from .conftest import make_people
+
+OPEN = {"row_cap": 0.0, "clip": 0.0, "most_rows": 10**12}
+HOSTILE = 4
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory) -> Ready:
+    """Three thousand people at ten clients, so that a point of accuracy is six held-out rows; prepared once."""
+    people = make_people(tmp_path_factory.mktemp("many"), 3000)
+    return make_ready(people.table, people.schema, Locally(), Federation(clients=10), target="outcome")
+
+
+def ready_many(many: Ready, **settings) -> Ready:
+    federation = Federation(**{"clients": 10, "rounds": 12, "aggregation": "mean", **settings})
+    return replace(many, terms=replace(many.terms, federation=federation))
+
+
+def claims_rows(number: int, message: Message) -> None:
+    """It has 10^12 rows, and its weights point the other way."""
+    if number == HOSTILE:
+        message.content.config_records[FACTS]["rows"] = 10**12
+        _weights(message, -1.0)
+
+
+def reversed_weights(number: int, message: Message) -> None:
+    """-50 times its weights."""
+    if number == HOSTILE:
+        _weights(message, -50.0)
+
+
+def _weights(message: Message, factor: float) -> None:
+    record = message.content.array_records[ARRAYS]
+    for name in ("weights", "numbers"):
+        if name in record:
+            values = record[name].numpy()
+            record[name] = Array(np.ascontiguousarray((values * factor).astype(values.dtype)))
+
+
+def flipped(part: LocalRows) -> LocalRows:
+    """It trains on the opposite of every label."""
+    return LocalRows(part.features, 1 - part.labels, part.test_features, part.test_labels, part.record)
+
+
+def run(ready: Ready, attack: Callable | None) -> Rounds:
+    agreed, parts = ready.terms.agreed, list(ready.parts)
+    tested = (
+        np.concatenate([part.test_features for part in parts]),
+        np.concatenate([part.test_labels for part in parts]),
+    )
+    if attack is flipped:
+        parts[HOSTILE - 1] = flipped(parts[HOSTILE - 1])
+    app = make_client_app(lambda context: TrainingClient(agreed, parts[number_of(context) - 1]))
+
+    def changed(message: Message, context: Context) -> Message:
+        out = app(message, context)
+        if attack not in (None, flipped):
+            attack(number_of(context), out)
+        return out
+
+    return serve(LoopGrid(changed, len(parts)), agreed, 0, tested).rounds
+
+
+ATTACKS = [claims_rows, reversed_weights, flipped]
+
+
+@pytest.fixture(scope="module")
+def honest(many) -> dict[str, float]:
+    """The accuracy without an attack, under each way to put answers together."""
+    return {
+        way: run(ready_many(many, aggregation=way), None).records[-1].accuracy
+        for way in ("mean", "median", "trimmed-mean")
+    }
+
+
+@pytest.mark.parametrize("attack", ATTACKS[:2])
+def test_without_limits_one_client_of_ten_takes_the_model_over(many, honest, attack) -> None:
+    rounds = run(ready_many(many, **OPEN), attack)
+    assert rounds.records[-1].accuracy < honest["mean"] - 0.1
+
+
+@pytest.mark.parametrize("way", ["mean", "median", "trimmed-mean"])
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_with_them_it_moves_accuracy_by_two_points_at_most(many, honest, attack, way) -> None:
+    rounds = run(ready_many(many, aggregation=way), attack)
+    assert abs(rounds.records[-1].accuracy - honest[way]) <= 0.02
+
+
+def test_who_lies_far_out_claims_too_much_or_spoils_the_model_is_told(many) -> None:
+    said = run(ready_many(many, rounds=4), claims_rows).notes()
+    assert any(f"client {HOSTILE} says that it has more rows than are believed" in one for one in said)
+    said = run(ready_many(many, rounds=4), reversed_weights).notes()
+    assert any(f"client {HOSTILE} lay far from the others in" in one for one in said)
+    assert any("ficou longe" in told(one, "pt") for one in said)
+    said = run(ready_many(many, rounds=4, **OPEN), reversed_weights).notes()
+    assert any("right less often than always answering the most frequent class" in one for one in said)
+    assert run(ready_many(many, rounds=4), None).notes() == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_boosted_trees_are_limited_too(many, attack) -> None:
+    pytest.importorskip("xgboost")
+    honest = run(ready_many(many, model="xgboost", rounds=10), None).records[-1].accuracy
+    assert (
+        abs(run(ready_many(many, model="xgboost", rounds=10), attack).records[-1].accuracy - honest) <= 0.02
+    )
+
+
+def test_median_and_trimmed_mean_are_flowers() -> None:
+    draw = np.random.default_rng(5)
+    updates = draw.normal(size=(10, 7))
+    for strategy, federation in (
+        (FedMedian(), Federation(aggregation="median")),
+        (FedTrimmedAvg(beta=0.2), Federation(aggregation="trimmed-mean", trim=0.2)),
+    ):
+        replies = []
+        for one in updates:
+            ask = Message(RecordDict({"config": ConfigRecord()}), 1, "train")
+            ask.metadata.__dict__["_message_id"] = "1"
+            content = RecordDict(
+                {"arrays": ArrayRecord({"w": Array(one)}), "metrics": MetricRecord({"num-examples": 1})}
+            )
+            replies.append(Message(content, reply_to=ask))
+        theirs, _ = strategy.aggregate_train(1, replies)
+        assert np.allclose(theirs["w"].numpy(), centre(updates, np.ones(10), federation), atol=1e-12)
+
+
+def test_limits_leave_clients_that_agree_alone() -> None:
+    updates = np.random.default_rng(1).normal(5.0, 0.5, size=(8, 4))
+    assert np.array_equal(shortened(updates, 2.0), updates) and not far_out(updates).any()
+    assert counted_rows([10, 20, 29], Federation()).tolist() == [10, 20, 29]
+    assert counted_rows([10, 20, 2900], Federation(row_cap=0, most_rows=100)).tolist() == [10, 20, 100]
