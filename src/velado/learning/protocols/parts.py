@@ -135,7 +135,7 @@ def result_bytes(solved: Solved) -> bytes:
     ).encode()
 
 
-_FACTS = ("r_squared", "condition", "deviance", "rounds", "ridge", "noise")
+_FACTS = ("r_squared", "condition", "deviance", "rounds", "ridge", "noise", "held_back")
 
 
 def result_in(data: bytes, job: Job) -> Solved:

@@ -230,8 +230,14 @@ def promise(job: Job) -> RunPromise:
             )
     else:
         exactness = say(
-            "the coefficients are those of the noisy sums; they may be far from least squares where rows are few"
+            "the coefficients are those of the noisy sums; they may be far from the exact fit where rows are few"
         )
+        if job.iterated:
+            reveals.append(
+                say(
+                    "gradient and curvature of the pooled rows at every round's point, with noise, to who adds the sums"
+                )
+            )
     noise = None
     if (budget := job.noise) is not None:
         rho = budget.total

@@ -144,6 +144,19 @@ def facts_of(fit: Fit) -> Iterator[Sentence]:
             "intervals count sampling, noise and the penalty's bias; they are an approximation.",
             ridge=facts["ridge"],
         )
+    if "held_back" in facts:
+        yield say(
+            "With noise in each of {rounds} rounds. Errors and intervals count sampling, noise and the part of the way that the "
+            "rounds did not go; they are an approximation.",
+            rounds=int(facts.get("rounds", 0)),
+        )
+        if facts["held_back"]:
+            yield say(
+                "In {held} of {width} directions the noise is larger than what the columns tell: coefficients are drawn towards "
+                "0 there, and their intervals are guesses. More rows, more budget, fewer columns or narrower bounds help.",
+                held=int(facts["held_back"]),
+                width=len(fit.names),
+            )
 
 
 def cautions(fit: Fit) -> Iterator[Sentence]:

@@ -410,7 +410,7 @@ def reconstruct(residue: int, modulus: int, numerator: int, denominator: int) ->
 class Solved:
     """What a solution says: coefficients and, where they can be told, standard errors, rows, VIFs and single figures.
 
-    *facts*: r_squared, condition, deviance, rounds, ridge, noise, where they were worked out.
+    *facts*: r_squared, condition, deviance, rounds, ridge, noise, held_back, where they were worked out.
 
     >>> Solved(coefficients=(1.0, 2.0)).rows is None
     True

@@ -278,11 +278,11 @@ def _check_sums(job: Job) -> None:
             needs,
             "Leave epsilon out, or use delegated or secure-sum.",
         )
-    if job.noise is not None and (job.ridge != 0 or not job.intercept or job.iterated):
+    if job.noise is not None and (job.ridge != 0 or not job.intercept or job.weight is not None):
         raise ParameterError(
-            "Noise goes with an ordinary linear fit alone: with an intercept, without lambda, family or weight.",
-            "Noise in several rounds would need a budget for each, and the penalty is chosen by the noise itself.",
-            "Leave epsilon and rho out, or fit a linear model.",
+            "Noise goes with an ordinary fit alone: with an intercept, without lambda and weight.",
+            "How much one row can move the sums is worked out for such fits, and the penalty is chosen by the noise itself.",
+            "Leave epsilon and rho out, or lambda and weight.",
         )
     if job.noise is not None and job.tolerated > len(job.of("client")) - 2:
         raise ParameterError(

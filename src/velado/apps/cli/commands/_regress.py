@@ -38,7 +38,7 @@ class NoiseFlags:
         option(
             "--epsilon E",
             click_type=OfSetting(f"{_JOB}.epsilon", "E"),
-            help="Noise by the clients inside the sums: secure-sum, delegated; linear.",
+            help="Noise by the clients inside the sums: secure-sum, and delegated for linear models.",
         ),
     ] = None
     delta: Annotated[
@@ -165,7 +165,10 @@ def regress(
     texts, listed = rows.category_columns(table, asked, declared)
     numbers = rows.number_columns(table, [name for name in asked if name not in texts])
     from_data = not noisy if bounds_from_data is None else bounds_from_data
-    limits, read_off = rows.bounds_for(numbers, bounds or (), declared, from_data)
+    given = list(bounds or ())
+    if family == "logistic" and target in numbers and not any(one.startswith(f"{target}=") for one in given):
+        given.append(f"{target}=0:1")  # a logistic target has no others
+    limits, read_off = rows.bounds_for(numbers, given, declared, from_data)
     hot = {name: rows.one_hot(name, values) for name, values in listed.items()}
     if target in hot and len(hot[target]) != 1:
         raise ParameterError(
