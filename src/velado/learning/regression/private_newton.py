@@ -38,7 +38,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from velado.errors import InputError, ParameterError
+from velado.errors import ParameterError
 from velado.learning.crypto.fixed_point import Columns
 from velado.learning.regression.design_matrix import symmetric
 from velado.learning.regression.fit import Solved
@@ -214,7 +214,8 @@ def _mean_and_spread(eta: Floats, job: Job) -> tuple[Floats, Floats]:
 
 
 def _whole(parts: Floats, fine: int) -> NDArray[np.int64]:
-    return np.trunc(parts * fine).astype(np.int64)
+    cut: NDArray[np.int64] = np.trunc(parts * fine).astype(np.int64)
+    return cut
 
 
 def _with_noise(figures: NDArray[np.int64], variances: Sequence[int], tape: Tape) -> list[int]:

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -42,6 +42,7 @@ from velado.learning.crypto.fixed_point import Bounded, Columns
 from velado.learning.regression.design_matrix import check_rows, design_columns, symmetric
 from velado.learning.regression.fit import Solved
 from velado.learning.regression.job import Job
+from velado.learning.regression.penalty_path import PenaltyPath, Spread, penalty_path
 from velado.randomness import Tape
 from velado.text import say
 
@@ -236,7 +237,32 @@ def solve_noisy(values: Sequence[int], job: Job, clients: int) -> Solved:
         errors=tuple(errors.tolist()),
         rows=min(max(round(rows), 1), job.most_rows),
         facts={"ridge": ridge, "noise": width},
+        path=None if job.path == "none" else _noisy_path(gram, ridge, job),
     )
+
+
+def _noisy_path(gram: Floats, ridge: float, job: Job) -> PenaltyPath:
+    """The path of penalties from the noisy sums: a function of what is out already, so it costs nothing.
+
+    Sums with noise may be no rows' at all: the AdaSSP penalty stays in, and eigenvalues below 0 about the means count as 0.
+    """
+    rows = max(float(gram[0, 0]), 1.0)
+    held = gram + np.diag([*[0.0], *[ridge] * len(job.features), 0.0])
+    about = (held[1:, 1:] - np.outer(held[0, 1:], held[0, 1:]) / rows) / rows
+    eigen, basis = np.linalg.eigh(about)
+    about = (basis * np.maximum(eigen, 1e-9)) @ basis.T
+    spread = Spread(
+        features=about[:-1, :-1],
+        cross=about[:-1, -1],
+        target=float(about[-1, -1]),
+        means=held[0, 1:-1] / rows,
+        target_mean=float(held[0, -1]) / rows,
+        rows=rows,
+    )
+    path, way = penalty_path(spread, job.path), _to_real(job)
+    middle = float(job.target.low + job.target.high) / 2
+    real = [way @ np.array(one) + middle * np.eye(job.width)[0] for one in path.coefficients]
+    return replace(path, coefficients=tuple(tuple(one.tolist()) for one in real))
 
 
 def hidden_by_noise() -> InputError:

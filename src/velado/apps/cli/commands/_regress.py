@@ -98,6 +98,13 @@ def regress(
             "--lambda L", click_type=OfSetting(f"{_JOB}.ridge", "L"), help="Ridge penalty; 0: least squares."
         ),
     ] = Fraction(0),
+    path: Annotated[
+        str,
+        option(
+            "--path none|ridge|lasso|elastic-net",
+            help="Coefficients for a row of penalties too, from the same sums; BIC chooses.",
+        ),
+    ] = "none",
     bits: Annotated[int, option("--bits", help="Fractional bits of the fixed point.")] = 20,
     key_bits: Annotated[int, option("--key-bits", help="Size of the Paillier key.")] = 3072,
     intercept: Annotated[bool, option("--intercept/--no-intercept", help="Fit a constant too.")] = True,
@@ -119,7 +126,7 @@ def regress(
     """Fit a linear, logistic or Poisson model over several parties' rows without pooling them, all simulated here.
 
     Real parties run `velado party`. The folder gets fit.json (for `velado predict`), learned.json (what each party saw and
-    can infer) and report.md.
+    can infer) and report.md; with --path chosen.json (the model at the chosen penalty) and path.svg.
     """
     if simulate is not None and simulate < 1:
         raise ParameterError(
@@ -138,6 +145,7 @@ def regress(
     from velado.data.io import read_schema
     from velado.data.staging import write_folder
     from velado.learning.regression.job import Family, Job, Party
+    from velado.learning.regression.penalty_path import PathKind
     from velado.papers.regression.paper_masked import WITH_PAPER
     from velado.randomness import Tape
 
@@ -205,6 +213,7 @@ def regress(
         minimum_rows=minimum_rows,
         family=one_of(family, get_args(Family), "--family"),
         weight=None if weight is None else limits[weight],
+        path=one_of(path, get_args(PathKind), "--path"),
         least_cell=least_cell,
         moments=_moments(standard_errors, ridge, noisy, chosen.pooled is not None),
         most_rows=rows.public_most(height, simulate * minimum_rows, noise=noisy),
@@ -249,14 +258,21 @@ def _files(job: Job, fit: Fit) -> dict[str, bytes]:
     text = report(job, "evaluator", Ending(outcome=Outcome(fit=fit), cost=fit.cost), language())
     text += f"\n## {told(say('Promise'))}\n\n{promise}\n\n{told(_SIMULATED)}\n"
     documents = {"fit.json": fit.to_dict(), "learned.json": fit.learned.to_dict(language())}
+    drawn = {}
+    if fit.path is not None:
+        from velado.report.penalty_chart import path_chart
+
+        documents["chosen.json"] = fit.at_choice().to_dict()
+        drawn["path.svg"] = path_chart(fit.path, fit.names)
+        text += f"\n![{told(say('Coefficients along the path of penalties'))}](path.svg)\n"
     files = {name: json.dumps(part, ensure_ascii=False, indent=2) + "\n" for name, part in documents.items()}
-    return {name: body.encode() for name, body in {**files, "report.md": text}.items()}
+    return {name: body.encode() for name, body in {**files, **drawn, "report.md": text}.items()}
 
 
 def _view(job: Job, fit: Fit, output: Path, read_off: list[str]) -> Iterator[str | show.Note | Table]:
     from velado.learning.net.outputs import ROLES
     from velado.learning.protocols.who_learns_what import short_key
-    from velado.learning.regression.coefficient_table import cautions, facts_of
+    from velado.learning.regression.coefficient_table import cautions, facts_of, path_facts, path_rows
 
     if read_off:
         yield show.warning(
@@ -281,6 +297,9 @@ def _view(job: Job, fit: Fit, output: Path, read_off: list[str]) -> Iterator[str
         fit,
     )
     yield from facts_of(fit)
+    if fit.path is not None:
+        yield show.table(say("Path of penalties"), *path_rows(fit))
+        yield from path_facts(fit)
     yield say("Promise:")
     yield from (say("- {line}", line=line) for line in fit.promise.lines())
     yield ""
@@ -296,7 +315,12 @@ def _view(job: Job, fit: Fit, output: Path, read_off: list[str]) -> Iterator[str
         "messages, {bytes_sent:,} bytes.",
         **{key: fit.cost[key] for key in ("seconds", "processor_seconds", "messages_sent", "bytes_sent")},
     )
-    yield say("Written: fit.json, learned.json and report.md in {path}", path=output)
+    if fit.path is None:
+        yield say("Written: fit.json, learned.json and report.md in {path}", path=output)
+    else:
+        yield say(
+            "Written: fit.json, chosen.json, learned.json, path.svg and report.md in {path}", path=output
+        )
 
 
 def coefficients(title: Sentence, fit: Fit) -> Table:
