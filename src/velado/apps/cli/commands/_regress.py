@@ -220,9 +220,9 @@ def regress(
     )
     paid = debit(file, job, account, Tape.fresh_seed().hex())
     with show.waiting():
-        fit = _run(job, rows.shared_out({**numbers, **texts}, simulate))
+        fit, looked_at = _run(job, rows.shared_out({**numbers, **texts}, simulate))
     write_folder(output, _files(job, fit))
-    view = _view(job, fit, output, read_off)
+    view = _view(job, fit, output, read_off, looked_at)
     show.result({"fit": fit.to_dict(), "folder": str(output)}, [*view, *([paid] if paid else [])])
 
 
@@ -231,14 +231,16 @@ def _moments(asked: bool | None, ridge: Fraction, noisy: bool, pooled: bool) -> 
     return ridge == 0 and not noisy and pooled if asked is None else asked
 
 
-def _run(job: Job, tables: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> Fit:
+def _run(job: Job, tables: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> tuple[Fit, Fit]:
+    """The fit, and the same with what only somebody who holds all rows can be careful about."""
     from velado.learning.regression.design_matrix import moments_of, total
     from velado.learning.regression.exact_solution import solve_exact
     from velado.learning.regression.simulate import simulate
 
+    seen = None
     if job.noise is None and not job.iterated:
         # Nobody in a masked run could name collinear columns; here all rows are at hand, so they are named beforehand.
-        solve_exact(total([moments_of(table, job) for table in tables.values()]), job)
+        _, seen = solve_exact(total([moments_of(table, job) for table in tables.values()]), job)
     began, worked = time.perf_counter(), time.process_time()
     fit, transcript = simulate(job, tables)
     cost = {
@@ -247,7 +249,10 @@ def _run(job: Job, tables: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> Fit:
         "messages_sent": len(transcript.messages),
         "bytes_sent": sum(len(data) for message in transcript.messages for data in message.fields.values()),
     }
-    return replace(fit, cost={**fit.cost, **cost})
+    fit = replace(fit, cost={**fit.cost, **cost})
+    if seen is None or fit.inflation is not None:
+        return fit, fit
+    return fit, replace(fit, inflation=seen.inflation, facts={**fit.facts, **seen.facts})
 
 
 def _files(job: Job, fit: Fit) -> dict[str, bytes]:
@@ -269,7 +274,9 @@ def _files(job: Job, fit: Fit) -> dict[str, bytes]:
     return {name: body.encode() for name, body in {**files, **drawn, "report.md": text}.items()}
 
 
-def _view(job: Job, fit: Fit, output: Path, read_off: list[str]) -> Iterator[str | show.Note | Table]:
+def _view(
+    job: Job, fit: Fit, output: Path, read_off: list[str], looked_at: Fit
+) -> Iterator[str | show.Note | Table]:
     from velado.learning.net.outputs import ROLES
     from velado.learning.protocols.who_learns_what import short_key
     from velado.learning.regression.coefficient_table import cautions, facts_of, path_facts, path_rows
@@ -282,7 +289,7 @@ def _view(job: Job, fit: Fit, output: Path, read_off: list[str]) -> Iterator[str
                 columns=", ".join(read_off),
             )
         )
-    yield from map(show.warning, cautions(fit))
+    yield from map(show.warning, cautions(looked_at))
     if fit.promise.unsafe:
         yield show.warning(UNSAFE)
     if short_key(job):
