@@ -390,3 +390,55 @@ def test_a_rare_member_is_not_fitted(place: Path, capsys: pytest.CaptureFixture[
     assert regress("--json", bounds=[]) == 10
     assert "In rare fewer than 10 rows" in str(error_of(capsys.readouterr().out)["what"])
     assert not Path("out").exists()
+
+
+def test_a_logistic_fit_with_noise_is_debited_once_for_all_rounds(
+    mixed: pl.DataFrame, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = [
+        "--target",
+        "ill",
+        "--features",
+        "age,sex,smokes",
+        "--family",
+        "logistic",
+        "--bounds",
+        "age=0:100",
+    ]
+    noisy = [*flags, "--bounds", "smokes=0:1", "--rho", "1.5", "--budget", "2"]
+    assert mixed_run(*noisy) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "With noise in each of 6 rounds" in shown and "odds ratio" in shown and "Debited: rho 1.5" in shown
+    fit = json.loads(Path("out/fit.json").read_text("utf-8"))
+    assert fit["promise"]["differential_privacy"]["rho"] == "1.5"
+    assert run(["ledger", "show", "mixed.csv.ledger", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["left"] == "1/2"
+    # What is left does not pay for another run, and nothing is written then.
+    assert mixed_run(*noisy[:-2], "-o", "again") != 0
+    assert not Path("again").exists()
+
+
+def test_a_path_is_told_drawn_and_used_to_predict(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert regress("--path", "lasso") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Path of penalties" in shown and "BIC chose penalty" in shown and "path.svg" in shown
+    fit, chosen = (
+        Fit.from_dict(json.loads(Path(f"out/{name}.json").read_text("utf-8"))) for name in ("fit", "chosen")
+    )
+    assert fit.path is not None and chosen.coefficients == fit.path.best and chosen.standard_errors is None
+    assert Path("out/path.svg").read_text("utf-8").startswith("<svg xmlns=")
+    assert "](path.svg)" in Path("out/report.md").read_text("utf-8")
+    assert run(["predict", "out/chosen.json", "stays.csv", "-o", "scores.csv"]) == 0
+    assert run(["regress", "--simulate", "5", "stays.csv", "--target", "days", *BOUNDS, "--path", "laso", "-o", "x"]) == 2  # fmt: skip
+
+
+def test_columns_that_nearly_repeat_are_warned_of_where_nobody_sees_the_sums(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = pl.read_csv("stays.csv")
+    table.with_columns(twice=(pl.col("age") * 2 + pl.col("dose") / 50).round(2)).write_csv("near.csv")
+    flags = ["--protocol", "masked", "--key-bits", "2048", "-o", "near"]
+    assert run(["regress", "--simulate", "3", "near.csv", "--target", "days", "--features", "age,twice", *flags]) == 0  # fmt: skip
+    shown = " ".join("".join(capsys.readouterr()).split())
+    assert "age, twice nearly follow from the other columns" in shown
+    assert json.loads(Path("near/fit.json").read_text("utf-8"))["inflation"] is None

@@ -8,6 +8,7 @@ import pytest
 
 from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.protocols.masked_regression import MASKED
+from velado.learning.protocols.protocol_registry import PROTOCOLS
 from velado.learning.protocols.secure_sum import SECURE_SUM
 from velado.learning.regression.design_matrix import moments_of
 from velado.learning.regression.fit import scaling_of, solve
@@ -129,3 +130,33 @@ def test_from_noisy_coefficients_the_lattice_finds_no_true_sums(rows) -> None:
     # The same coefficients without noise do tell them.
     plain = [float(b) for b in solve(moments_of(rows, exact), exact)]
     assert same(moments_from_rounded_coefficients(plain, exact, whole), true_sums(rows, exact))
+
+
+@pytest.mark.parametrize("protocol", ["secure-sum", "delegated", "masked"])
+def test_in_every_exact_protocol_a_client_of_few_whole_columns_finds_the_pooled_sums(
+    rows, protocol, make_roles
+) -> None:
+    """Which the promise says: what clients are told is the same in all of them, and 53 bits are enough for so few columns."""
+    parties = tuple(party for party in PARTIES if party.role != "provider" or protocol != "secure-sum")
+    plain = {"least_cell": 1, "key_bits": 2048}
+    job = replace(job_of("age", "sex", "days"), protocol=PROTOCOLS[protocol], parties=parties, **plain)
+    tables = {f"c{k}": {name: values[k::3] for name, values in rows.items()} for k in range(3)}
+    roles = make_roles(job, tables)
+    assert not deliver(roles).failures
+    fit, whole = roles["c0"].outcome.fit, ("age", "sex", "days")
+    found = moments_from_rounded_coefficients(list(fit.coefficients), job, whole)
+    assert same(found, true_sums(rows, job))
+    assert "pooled sums too" in str(fit.promise.reveals) or fit.promise.unsafe
+
+
+@pytest.mark.parametrize("protocol", ["secure-sum", "delegated"])
+def test_with_noise_the_lattice_finds_no_true_sums_in_any_protocol(rows, protocol, make_roles) -> None:
+    parties = tuple(party for party in PARTIES if party.role != "provider" or protocol != "secure-sum")
+    job = replace(job_of("age", "sex", "days"), protocol=PROTOCOLS[protocol], parties=parties, rho=Fraction(2), key_bits=2048)  # fmt: skip
+    tables = {f"c{k}": {name: values[k::3] for name, values in rows.items()} for k in range(3)}
+    roles = make_roles(job, tables)
+    assert not deliver(roles).failures
+    exact, whole = replace(job, rho=None), ("age", "sex", "days")
+    for name in ("c0", "eva"):
+        told = list(roles[name].outcome.fit.coefficients)
+        assert not same(moments_from_rounded_coefficients(told, exact, whole), true_sums(rows, exact))

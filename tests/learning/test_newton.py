@@ -146,8 +146,8 @@ def test_what_cannot_be_iterated_is_refused_before_anything_is_sent() -> None:
         replace(job, protocol=PROTOCOLS["delegated"], parties=(*job.parties, Party("p", "provider")))
     with pytest.raises(ParameterError, match="bounds 0 and 1"):
         a_job(top=2)
-    with pytest.raises(ParameterError, match="linear fit alone"):
-        a_job(epsilon=Fraction(1))
+    with pytest.raises(ParameterError, match="ordinary fit alone"):
+        a_job(epsilon=Fraction(1), weight=Bounded("w", (Fraction(0), Fraction(1))))
     with pytest.raises(ParameterError, match="below 0"):
         a_job(weight=Bounded("w", (Fraction(-1), Fraction(1))))
 

@@ -220,7 +220,7 @@ def test_noise_is_refused_where_it_cannot_be_kept() -> None:
         a_job(moments=True)
     with pytest.raises(ParameterError, match="do not go together"):
         a_job(rho=Fraction(1))
-    with pytest.raises(ParameterError, match="linear fit alone"):
+    with pytest.raises(ParameterError, match="ordinary fit alone"):
         a_job(intercept=False)
     with pytest.raises(ParameterError, match="cannot be tolerated"):
         a_job(tolerated=2)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 
 from velado.errors import InputError, ProtocolError
 from velado.learning.crypto.fixed_point import Bounded
+from velado.learning.net.identity import Ed25519PrivateKey, Identity
+from velado.learning.net.job_register import column_marks
 from velado.learning.protocols.parts import EarlierJob
 from velado.learning.protocols.protocol_registry import PROTOCOLS
 from velado.learning.protocols.role import make_role
@@ -162,3 +165,68 @@ def test_a_second_job_with_one_client_fewer_is_refused_by_those_in_both() -> Non
         for name, t in tables.items()
     }
     assert again(four, rows=others)["e"].outcome is not None
+
+
+def keyed(table: Any, name: str) -> dict[str, str]:
+    own = Identity(name, Path("nowhere"), b"", Ed25519PrivateKey.generate(), name.encode().ljust(32), b"")
+    return column_marks({key: table[key] for key in table}, own)
+
+
+@pytest.mark.parametrize(
+    "dress", ["reordered", "renamed", "a column more", "written otherwise", "one client more"]
+)
+def test_the_difference_of_two_jobs_is_refused_however_the_second_is_dressed(dress: str) -> None:
+    """The evaluator subtracts two exact results whose clients differ by one: the difference is that one's sums."""
+    tables = tables_of(20)
+    first = a_job(clients=4) if dress == "one client more" else a_job()
+    roles = roles_of(first, tables)
+    assert not deliver(roles).failures
+    second = replace(a_job(clients=5 if dress == "one client more" else 4), name="second")
+    order = seeded(8, "order").permutation(40)
+    given: dict[str, dict[str, Any]] = {name: dict(table) for name, table in tables.items()}
+    if dress == "reordered":
+        given = {name: {key: v[order] for key, v in t.items()} for name, t in given.items()}
+    if dress == "renamed":
+        names = {"age": "years", "rare": "seldom", "marker": "level"}
+        given = {name: {names[key]: v for key, v in t.items()} for name, t in given.items()}
+        features = tuple(replace(one, name=names[one.name]) for one in second.features)
+        second = replace(second, features=features, target=replace(second.target, name="level"))
+    if dress == "a column more":
+        second = replace(second, features=(*second.features, Bounded("more", (Fraction(-9), Fraction(9)))))
+        for place, table in enumerate(given.values()):
+            table["more"] = seeded(place, "more").normal(0, 1, 40)
+    if dress == "written otherwise":
+        given = {name: {**t, "age": np.array([f"{v}.00" for v in t["age"]])} for name, t in given.items()}
+    parties = roles_of(second, given, b"t" * 32)
+    for name in given:
+        if name in parties and name in roles:
+            entry = EarlierJob(
+                job=first.digest(), roster=roles[name].released, columns=keyed(tables[name], name)
+            )
+            parties[name].earlier = (entry,)
+            parties[name].own_columns = keyed(given[name], name)
+    transcript = deliver(parties)
+    assert "1 client more or fewer" in parties["e"].failure
+    assert all(role.outcome is None for role in parties.values())
+    assert not [message for message in transcript.messages if message.kind == "result"]
+
+
+def test_a_category_or_a_product_with_one_member_is_not_summed() -> None:
+    """One person of a category, and one person in whom two columns meet: both are columns like any other."""
+    category = Bounded(
+        "ward=icu", (Fraction(0), Fraction(1)), column="ward", value="icu", among=("home", "icu")
+    )
+    meeting = Bounded("rare:ward=icu", (Fraction(0), Fraction(1)), factors=("rare", "ward=icu"))
+    job = a_job()
+    tables = tables_of(20)
+    for table in tables.values():
+        table["ward"] = np.where(np.arange(40) >= 20, "icu", "home")
+    both = replace(job, features=(*job.features, category, meeting))
+    tables["c0"]["ward"][0] = "icu"
+    with pytest.raises(ProtocolError, match="In rare:ward=icu fewer than 10"):
+        simulate(both, tables)
+    for table in tables.values():
+        table["ward"] = np.full(40, "home")
+    tables["c0"]["ward"][0] = "icu"
+    with pytest.raises(ProtocolError, match="In ward=icu fewer than 10"):
+        simulate(replace(job, features=(*job.features, category)), tables)

@@ -90,6 +90,10 @@ def test_columns_are_known_by_their_cells_and_only_under_the_key(clinic: Identit
     own = column_marks(table, clinic)
     assert own == column_marks({**table, "age": [31, 40]}, clinic)
     assert own["age"] != column_marks({"age": ["31", "41"]}, clinic)["age"]
+    # Other names, another order and other spellings of numbers are the same rows; a journal knows the order too.
+    assert own["age"] == column_marks({"years": ["40.0", "31"]}, clinic)["years"]
+    assert own["age"] != column_marks({"age": ["40", "31"]}, clinic, ordered=True)["age"]
+    assert column_marks({"sex": ["f", "m "]}, clinic) == column_marks({"sex": ["m", "f"]}, clinic)
     assert own["age"] != column_marks(table, north)["age"]
 
 

@@ -7,8 +7,9 @@ column is refused (`RegressionRole._agree`); what it lets out is entered here be
 A job that was begun stands here from its beginning, with no roster: it cannot be begun a second time.
 
 One private file in the identity's folder, made with it: where it is gone or changed nothing is let out, since what was let out
-before is not known any more. Rows are known by a keyed digest of each column. Rows of which a few were changed between two jobs
-are other rows to it: keep to one table, or agree on noise.
+before is not known any more. Rows are known by a keyed digest of each column's values in rising order, whatever the column is called,
+however the rows are sorted and numbers are written. Two columns with the same values are one to it, which may refuse a job that it
+need not. Rows of which a few were changed between two jobs are other rows to it: keep to one table, or agree on noise.
 """
 
 from __future__ import annotations
@@ -33,17 +34,22 @@ from velado.learning.protocols.parts import EarlierJob
 LARGEST = 1 << 26
 
 
-def column_marks(columns: Columns, identity: Identity) -> dict[str, str]:
-    """A digest of every column under the identity's key: equal for equal rows, and of no use to others.
+def column_marks(columns: Columns, identity: Identity, *, ordered: bool = False) -> dict[str, str]:
+    """A digest of every column under the identity's key: equal for equal values, in any order unless *ordered*, and of no use to others.
 
     >>> from velado.learning.net.identity import Ed25519PrivateKey
     >>> own = Identity("clinic", Path("nowhere"), b"", Ed25519PrivateKey.generate(), bytes(32), b"")
-    >>> column_marks({"age": [31]}, own) == column_marks({"age": ["31"]}, own)
+    >>> column_marks({"age": [31, 4]}, own) == column_marks({"age": ["4.0", "31"]}, own)
     True
     """
 
     def mark(values: object) -> str:
-        text = "\n".join(np.asarray(values).astype(str).ravel().tolist())
+        cells = np.asarray(values).ravel()
+        try:
+            texts = cells.astype(np.float64).astype(str).tolist()
+        except ValueError:
+            texts = np.char.strip(cells.astype(str)).tolist()
+        text = "\n".join(texts if ordered else sorted(texts))
         return hmac.new(identity.journal_key, b"column" + text.encode(), hashlib.sha256).hexdigest()
 
     return {name: mark(values) for name, values in columns.items()}

@@ -11,7 +11,13 @@ from pathlib import Path
 from velado.data.staging import write_file
 from velado.learning.protocols.role import Outcome
 from velado.learning.protocols.who_learns_what import learned, promise
-from velado.learning.regression.coefficient_table import cautions, coefficient_rows, facts_of
+from velado.learning.regression.coefficient_table import (
+    cautions,
+    coefficient_rows,
+    facts_of,
+    path_facts,
+    path_rows,
+)
 from velado.learning.regression.fit import Fit
 from velado.learning.regression.job import Job
 from velado.text import Language, say, told
@@ -58,6 +64,8 @@ def write_outputs(folder: Path, job: Job, name: str, ending: Ending, language: L
     }
     if ending.fit is not None:
         files["fit.json"] = _json(ending.fit.to_dict())
+        if ending.fit.path is not None:
+            files["chosen.json"] = _json(ending.fit.at_choice().to_dict())
     for file, text in files.items():
         write_file(folder / file, text.encode(), force=True, private=True)
     return sorted(files)
@@ -156,14 +164,22 @@ def report(job: Job, name: str, ending: Ending, language: Language) -> str:
 def _coefficients(fit: Fit | None, language: Language) -> list[str]:
     if fit is None:
         return [told(say("This party does not learn the coefficients."), language)]
-    head, rows = coefficient_rows(fit, language)
+    said = [*facts_of(fit), *cautions(fit)]
+    lines = _rows_of(*coefficient_rows(fit, language), language)
+    lines += [line for sentence in said for line in ("", told(sentence, language))]
+    if fit.path is not None:
+        lines += ["", f"## {told(say('Path of penalties'), language)}", ""]
+        lines += _rows_of(*path_rows(fit, language), language)
+        lines += [line for sentence in path_facts(fit) for line in ("", told(sentence, language))]
+    return lines
+
+
+def _rows_of(head: list[str], rows: list[list[str]], language: Language) -> list[str]:
     first = [told(cell, language).replace("|", "\\|") for cell in head[1:]]
     lines = [f"| | {' | '.join(first)} |", "|---" * len(head) + "|"]
-    lines += [
+    return lines + [
         f"| {' | '.join(told(cell, language).replace('|', chr(92) + '|') for cell in row)} |" for row in rows
     ]
-    said = [*facts_of(fit), *cautions(fit)]
-    return [*lines, *(line for sentence in said for line in ("", told(sentence, language)))]
 
 
 def _json(document: Mapping[str, object]) -> str:

@@ -75,7 +75,9 @@ def _rows_mark(columns: Columns | None, job: Job, identity: Identity) -> bytes:
     """32 bytes that show whether a resumed client has the rows it began with, and tell others nothing of them."""
     if columns is None:
         return bytes(32)
-    text = ",".join(f"{name}={mark}" for name, mark in sorted(column_marks(columns, identity).items()))
+    text = ",".join(
+        f"{name}={mark}" for name, mark in sorted(column_marks(columns, identity, ordered=True).items())
+    )
     return hmac.new(identity.journal_key, text.encode(), hashlib.sha256).digest()
 
 

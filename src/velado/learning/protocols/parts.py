@@ -33,6 +33,7 @@ from velado.learning.regression.census import refuse_small_own_cells
 from velado.learning.regression.design_matrix import flatten, moments_of
 from velado.learning.regression.fit import Fit, Solved
 from velado.learning.regression.job import Job
+from velado.learning.regression.penalty_path import PenaltyPath
 from velado.learning.regression.private_sums import noisy_sums
 from velado.randomness import Tape
 from velado.text import say
@@ -130,12 +131,14 @@ def result_bytes(solved: Solved) -> bytes:
             "rows": solved.rows,
             "inflation": written(solved.inflation),
             "facts": {name: float(value).hex() for name, value in solved.facts.items()},
+            # JSON's numbers are written so that the same floats are read again.
+            **({} if solved.path is None else {"path": solved.path.to_dict()}),
         },
         separators=(",", ":"),
     ).encode()
 
 
-_FACTS = ("r_squared", "condition", "deviance", "rounds", "ridge", "noise")
+_FACTS = ("r_squared", "condition", "deviance", "rounds", "ridge", "noise", "held_back")
 
 
 def result_in(data: bytes, job: Job) -> Solved:
@@ -154,7 +157,11 @@ def result_in(data: bytes, job: Job) -> Solved:
         coefficients, errors, inflation = map(read, ("coefficients", "standard_errors", "inflation"))
         facts = {name: float.fromhex(text) for name, text in document["facts"].items()}
         rows = document["rows"]
-        good = coefficients is not None and len(document) == 5 and set(facts) <= set(_FACTS)
+        path = None if job.path == "none" else PenaltyPath.from_dict(document["path"])
+        good = (
+            coefficients is not None and len(document) == 5 + (path is not None) and set(facts) <= set(_FACTS)
+        )
+        good = good and (path is None or (path.kind == job.path and len(path.best) == job.width))
         for values in (coefficients, errors, inflation):
             good = good and (values is None or (len(values) == job.width and all(map(math.isfinite, values))))
         good = good and all(map(math.isfinite, facts.values()))
@@ -165,7 +172,9 @@ def result_in(data: bytes, job: Job) -> Solved:
         good = False
     if not good or coefficients is None:
         raise refused(say("holds no result of this job"))
-    return Solved(coefficients=coefficients, errors=errors, rows=rows, inflation=inflation, facts=facts)
+    return Solved(
+        coefficients=coefficients, errors=errors, rows=rows, inflation=inflation, facts=facts, path=path
+    )
 
 
 def tells_errors(job: Job) -> bool:
@@ -202,6 +211,7 @@ def fit_of(job: Job, solved: Solved, summed: Sequence[str] = ()) -> Fit:
         family=job.family,
         inflation=solved.inflation,
         facts=solved.facts,
+        path=solved.path,
     )
 
 
@@ -240,7 +250,8 @@ class RegressionRole(Role):
         for one in self.earlier:
             if one.job == self._id and set(one.roster) == set(roster):
                 break
-            shared = any(self.own_columns.get(name) == mark for name, mark in one.columns.items())
+            # By what they hold: a column that was given another name is the same column.
+            shared = bool(set(self.own_columns.values()) & set(one.columns.values()))
             apart = len(set(one.roster) ^ set(roster))
             if job.noise is None and one.exact and shared and 0 < apart < job.minimum_clients:
                 raise InputError(

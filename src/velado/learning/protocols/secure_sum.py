@@ -17,7 +17,8 @@ gather both kinds of anyone either, unless clients help it. The evaluator learns
 
 Several rounds: every round has masks of its own, so all of their secrets are shared at the beginning; `next` asks for the sums of the
 next one, at a point, and masked, unmask and opened follow again. Exact figures begin with a census (`regression.census`). From
-the census on, exact sums are over the same clients in every round, or the job ends: the difference would be one client's.
+the census on, exact sums are over the same clients in every round, or the job ends: the difference would be one client's. With noise
+a client may leave between rounds, as long as the noise of enough others is there.
 
 Dropouts: `SumEvaluator.without(names)`, said by whoever watches the clock, goes on without those it still waits for, at every
 stage; a client whose last sums arrived counts in the result even if it leaves after that. Fewer than the threshold: the job ends.
@@ -274,7 +275,7 @@ class SumClient(RegressionRole):
     def _take_unmask(self, message: Message) -> Sequence[Message]:
         why = say("asks to take masks away for too few clients, or for others")
         arrived = self._members_in(message, self._members, why)
-        if self._counted and arrived != self._counted:
+        if self.job.noise is None and self._counted and arrived != self._counted:
             raise refused(say("asks for sums over other clients than were counted"))
         missing = len(self.job.of("client")) - len(arrived)
         if self.job.noise is not None and missing > self.job.tolerated:
@@ -412,7 +413,7 @@ class SumEvaluator(RegressionRole):
                 for name in members
             ]
         if self._stage == OPENED:
-            if self._number and members != self._summed:
+            if self.job.noise is None and self._number and members != self._summed:
                 return self._left_after_count()
             self._summed = members
             return [self._message(name, "unmask", members=names) for name in members]
@@ -420,10 +421,11 @@ class SumEvaluator(RegressionRole):
         point = self._pooled.take(self._number, self._unmasked(), len(self._summed))
         if point is None:
             return self._finish()
-        if members != self._summed:
+        if self.job.noise is None and members != self._summed:
             return self._left_after_count()
         self._number += 1
-        self._stage, self._sharers = MASKED, members
+        # Clients mask with all whose sums were opened last; of who has left since, the masks are taken away again.
+        self._stage, self._sharers = MASKED, self._summed
         self._got[MASKED].clear()
         self._got[OPENED].clear()
         return [self._message(name, "next", point=point) for name in members]

@@ -7,7 +7,7 @@ These are facts about the protocols, not about one table, and stand with each pr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
 from velado.learning.protocols.protocol import RoleName, Seen
@@ -18,6 +18,9 @@ from velado.text import Language, Sentence, join, say, told
 _NOISY_SEEN = Seen(
     saw=say("What the clients sent, hidden, and the pooled sums with the clients' noise in them."),
     infers=say("What the noisy sums say; of one row no more than the promise allows."),
+)
+_PATH_INFERS = say(
+    "The pooled X'X and X'y, which follow from exact coefficients at many penalties; nothing of another client's rows beyond them."
 )
 
 
@@ -147,9 +150,23 @@ def _told_to_all(job: Job) -> Sentence:
         return say(
             "the coefficients, their errors and the pooled number of rows with noise, rows far out counted in part"
         )
-    if job.moments or (job.iterated and job.ridge == 0):
-        return say("the coefficients, the standard errors and the pooled number of rows")
+    if job.path != "none":
+        return say(
+            "the coefficients, the standard errors, R2, variance inflation, the pooled number of rows, and coefficients at "
+            "many penalties"
+        )
+    if job.iterated and job.ridge == 0:
+        return say("the coefficients, the standard errors, the deviance and the pooled number of rows")
+    if job.moments:
+        return say(
+            "the coefficients, the standard errors, R2, variance inflation and the pooled number of rows"
+        )
     return say("the coefficients and the pooled number of rows")
+
+
+def _tells_sums(job: Job) -> bool:
+    """Whether the result is exact coefficients at so many penalties that the pooled sums follow from them."""
+    return job.noise is None and job.path != "none"
 
 
 def short_key(job: Job) -> str:
@@ -180,7 +197,9 @@ def learned(job: Job) -> Learned:
     "The evaluator and all clients but one know that one's sums."
     """
     facts, to_all = job.protocol.facts, _told_to_all(job)
-    sees = {} if job.noise is None else {job.protocol.pooled: _NOISY_SEEN}
+    sees: dict[RoleName | None, Seen] = {} if job.noise is None else {job.protocol.pooled: _NOISY_SEEN}
+    if _tells_sums(job):
+        sees["client"] = replace(facts.parties["client"], infers=_PATH_INFERS)
 
     def filled(text: str) -> str:
         return say(text, told=to_all) if "{told}" in text else text
@@ -211,6 +230,10 @@ def promise(job: Job) -> RunPromise:
     if not facts.hides:
         return RunPromise(type="none", warning=facts.assumptions, key_warning=short_key(job))
     reveals: list[str] = [_told_to_all(job), *([facts.computed] if facts.computed else [])]
+    if _tells_sums(job):
+        reveals.append(
+            say("the pooled sums, to whoever computes them from the coefficients at many penalties")
+        )
     if job.noise is None:
         reveals.append(
             say(
@@ -230,8 +253,14 @@ def promise(job: Job) -> RunPromise:
             )
     else:
         exactness = say(
-            "the coefficients are those of the noisy sums; they may be far from least squares where rows are few"
+            "the coefficients are those of the noisy sums; they may be far from the exact fit where rows are few"
         )
+        if job.iterated:
+            reveals.append(
+                say(
+                    "gradient and curvature of the pooled rows at every round's point, with noise, to who adds the sums"
+                )
+            )
     noise = None
     if (budget := job.noise) is not None:
         rho = budget.total
@@ -244,7 +273,7 @@ def promise(job: Job) -> RunPromise:
         )
     return RunPromise(
         type="guaranteed-if",
-        hides=facts.hides,
+        hides=say("each client's rows and sums, from everyone") if _tells_sums(job) else facts.hides,
         reveals=join(reveals, "; "),
         assumptions=_assumptions(job),
         exactness=exactness,

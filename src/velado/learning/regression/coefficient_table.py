@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from statistics import NormalDist
 
 from velado.learning.regression.fit import Fit
@@ -12,6 +12,9 @@ from velado.text import Language, Sentence, say, written
 
 CAREFUL_INFLATION = 10.0
 CAREFUL_CONDITION = 1000.0
+CAREFUL_DISPERSION = 1.5
+LEAST_CHANCE = 1e-16
+"""Smaller chances are not told: no model is that true."""
 
 
 def degrees_of(fit: Fit) -> int | None:
@@ -114,23 +117,84 @@ def coefficient_rows(fit: Fit, language: Language | None = None) -> tuple[list[s
             error = fit.standard_errors[place]
             value = beta / error if error > 0 else math.copysign(math.inf, beta)
             chance = two_sided(value, degrees) if math.isfinite(value) else 0.0
-            row += [text(error), text(value) if math.isfinite(value) else "", text(chance, ".2g")]
+            told = text(chance, ".2g") if chance >= LEAST_CHANCE else f"<{text(LEAST_CHANCE, '.0e')}"
+            row += [text(error), text(value) if math.isfinite(value) else "", told]
             row += [text(end) for end in spans[place]]
         if ratios:
             ends = () if spans is None else spans[place]
-            row += [text(math.exp(min(700.0, end)), ".5g") for end in (beta, *ends)]
+            # Of the intercept it would be the odds or the rate where all columns are 0, no ratio.
+            told_ratios = [text(math.exp(min(700.0, end)), ".5g") for end in (beta, *ends)]
+            row += [""] * len(told_ratios) if name == INTERCEPT else told_ratios
         if fit.inflation is not None:
             row.append("" if name == INTERCEPT else text(fit.inflation[place], ".3g"))
         rows.append(row)
     return head, rows
 
 
+def path_rows(fit: Fit, language: Language | None = None) -> tuple[list[str], list[list[str]]]:
+    """The head and the rows of the table of a path: without a penalty, at the one BIC chose, and from which on a column is in.
+
+    >>> from velado.learning.crypto.fixed_point import Bounded
+    >>> from velado.learning.regression.simulate import simulate, small_job, small_rows
+    >>> job = small_job(moments=True, path="lasso", target=Bounded("y", (-9, 11)))
+    >>> fit, _ = simulate(job, dict.fromkeys(("c0", "c1", "c2"), small_rows()))
+    >>> path_rows(fit)[0]
+    ['column', 'without a penalty', 'at the chosen penalty', 'is in from penalty']
+    """
+    path = fit.path
+    if path is None:
+        return [], []
+
+    def text(value: float, form: str) -> str:
+        return written(value, form) if language is None else written(value, form, language)
+
+    head: list[str] = [say("column"), say("without a penalty"), say("at the chosen penalty")]
+    sparse = path.kind != "ridge"
+    head += [say("is in from penalty")] if sparse else []
+    rows = []
+    for place, (name, beta) in enumerate(zip(fit.names, fit.coefficients, strict=True)):
+        constant = name == INTERCEPT
+        row = [say("(intercept)") if constant else name, text(beta, ".6g"), text(path.best[place], ".6g")]
+        if sparse:
+            enters = path.enters(place)
+            row.append("" if constant else say("never") if enters is None else text(enters, ".3g"))
+        rows.append(row)
+    return head, rows
+
+
+def path_facts(fit: Fit) -> Iterator[Sentence]:
+    """What is told of a path beside its table."""
+    path = fit.path
+    if path is None:
+        return
+    yield say(
+        "BIC chose penalty {penalty:,.4g}, number {place} of {count} from the largest, on columns of standard deviation 1 "
+        "(scikit-learn's alpha). It cost nothing further: all follows from the same sums.",
+        penalty=path.penalties[path.chosen],
+        place=path.chosen + 1,
+        count=len(path.penalties),
+    )
+    yield say(
+        "Coefficients at the chosen penalty are drawn towards 0 and were chosen on the same rows: they have no standard errors. "
+        "Use them to predict, and those without a penalty to infer."
+    )
+    if path.chosen == len(path.penalties) - 1:
+        yield say("The smallest penalty was chosen: these rows hardly ask for one.")
+
+
 def facts_of(fit: Fit) -> Iterator[Sentence]:
     """What is told of the fit as a whole."""
     facts = fit.facts
-    if "r_squared" in facts:
+    if "r_squared" in facts and INTERCEPT in fit.names:
         yield say(
-            "R2 {value:.4f}: this share of the target's variance is explained.", value=facts["r_squared"]
+            "R2 {value:.4f}: this share of the target's variance is explained, on the rows of the fit.",
+            value=facts["r_squared"],
+        )
+    elif "r_squared" in facts:
+        yield say(
+            "R2 {value:.4f}: this share of the target's squares about 0 is explained. Without an intercept it cannot be "
+            "compared with the R2 of other fits.",
+            value=facts["r_squared"],
         )
     if "deviance" in facts:
         yield say(
@@ -144,10 +208,23 @@ def facts_of(fit: Fit) -> Iterator[Sentence]:
             "intervals count sampling, noise and the penalty's bias; they are an approximation.",
             ridge=facts["ridge"],
         )
+    if "held_back" in facts:
+        yield say(
+            "With noise in each of {rounds} rounds. Errors and intervals count sampling, noise and the part of the way that the "
+            "rounds did not go; they are an approximation.",
+            rounds=int(facts.get("rounds", 0)),
+        )
+        if facts["held_back"]:
+            yield say(
+                "In {held} of {width} directions the noise is larger than what the columns tell: coefficients are drawn towards "
+                "0 there, and their intervals are guesses. More rows, more budget, fewer columns or narrower bounds help.",
+                held=int(facts["held_back"]),
+                width=len(fit.names),
+            )
 
 
 def cautions(fit: Fit) -> Iterator[Sentence]:
-    """What a reader of the coefficients is warned of: columns that nearly follow from the others.
+    """What a reader of the coefficients is warned of: columns that nearly follow from the others, errors that are too small.
 
     >>> from velado.learning.regression.simulate import simulate, small_job, small_rows
     >>> fit, _ = simulate(small_job(), dict.fromkeys(("c0", "c1", "c2"), small_rows()))
@@ -158,11 +235,32 @@ def cautions(fit: Fit) -> Iterator[Sentence]:
     high = [name for name, value in pairs if name != INTERCEPT and value > CAREFUL_INFLATION]
     if high or fit.facts.get("condition", 1.0) > CAREFUL_CONDITION:
         yield say(
-            "{columns} nearly follow from the other columns (variance inflation above 10, or condition number "
-            "{condition:,.3g}): their single coefficients mean little.",
+            "{columns} nearly follow from the other columns (variance inflation above 10, or condition number above 1,000; here it is "
+            "{condition:,.3g}). Read their coefficients together: a single one may change much when another column is left out.",
             columns=", ".join(high) or told_all(),
             condition=fit.facts.get("condition", 1.0),
         )
+    job = fit.how.get("job")
+    if isinstance(job, Mapping) and job.get("weight") and fit.standard_errors is not None:
+        yield (
+            say(
+                "Standard errors take a weight for how exactly its row was measured. For weights of a sample survey they are wrong."
+            )
+            if fit.family == "linear"
+            else say(
+                "Standard errors take a weight for a number of like rows. For weights of a sample survey they are wrong."
+            )
+        )
+    rows = fit.how.get("rows")
+    if fit.family == "poisson" and "deviance" in fit.facts and isinstance(rows, int):
+        ratio = fit.facts["deviance"] / max(1, rows - len(fit.names))
+        if ratio > CAREFUL_DISPERSION:
+            yield say(
+                "The deviance is {ratio:.2f} times its degrees of freedom: the counts vary more than Poisson's law says. Standard errors "
+                "are too small, by a factor of about {factor:.2f}.",
+                ratio=ratio,
+                factor=math.sqrt(ratio),
+            )
 
 
 def told_all() -> Sentence:

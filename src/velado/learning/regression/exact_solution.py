@@ -15,8 +15,9 @@ from fractions import Fraction
 import numpy as np
 
 from velado.errors import OutOfBounds, SingularDesignError
-from velado.learning.regression.fit import Moments, Solved, covariance_diagonal, solve
+from velado.learning.regression.fit import Moments, Solved, covariance_diagonal, scaling_of, solve
 from velado.learning.regression.job import Job
+from velado.learning.regression.penalty_path import PenaltyPath, Spread, penalty_path
 from velado.text import say
 
 LEAST_SPREAD = 8
@@ -65,7 +66,40 @@ def solve_exact(moments: Moments, job: Job) -> tuple[tuple[Fraction, ...], Solve
         rows=moments.rows,
         inflation=inflation,
         facts=facts,
+        path=None if job.path == "none" else _path(moments, job),
     )
+
+
+def _path(moments: Moments, job: Job) -> PenaltyPath:
+    """The path of penalties, from moments taken about the means in exact arithmetic and back to the columns' own units."""
+    scaling, first, rows = scaling_of(job), int(job.intercept), moments.rows
+    scales = (*scaling.features, scaling.target)
+    places = range(first, job.width)
+    full = [[*(moments.matrix[i][j] for j in places), moments.vector[i]] for i in places]
+    full.append([*(moments.vector[j] for j in places), moments.square or 0])
+    sums = [*(moments.matrix[0][j] for j in places), moments.vector[0]] if first else [0] * len(full)
+    unit = 1 << job.bits if first else 1
+
+    def covariance(i: int, j: int) -> float:
+        centred = Fraction(full[i][j]) - Fraction(sums[i] * sums[j], rows * unit * unit)
+        return float(centred / rows / (1 << (scales[i].bits + scales[j].bits)))
+
+    size = len(full)
+    about = np.array([[covariance(i, j) for j in range(size)] for i in range(size)])
+    means = [
+        float((Fraction(total, rows * unit) + scale.centre) / (1 << scale.bits)) if first else 0.0
+        for total, scale in zip(sums, scales, strict=True)
+    ]
+    spread = Spread(
+        features=about[:-1, :-1],
+        cross=about[:-1, -1],
+        target=float(about[-1, -1]),
+        means=np.array(means[:-1]),
+        target_mean=means[-1],
+        rows=float(rows),
+        intercept=job.intercept,
+    )
+    return penalty_path(spread, job.path)
 
 
 def _spreads(moments: Moments, job: Job) -> list[Fraction]:

@@ -17,6 +17,7 @@ from velado.errors import InputError, ParameterError, SchemaError, SingularDesig
 from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.protocols.who_learns_what import Learned, RunPromise
 from velado.learning.regression.job import INTERCEPT, Family, Job
+from velado.learning.regression.penalty_path import PenaltyPath
 from velado.settings import Where, read
 from velado.text import listed, say
 
@@ -417,7 +418,7 @@ def reconstruct(residue: int, modulus: int, numerator: int, denominator: int) ->
 class Solved:
     """What a solution says: coefficients and, where they can be told, standard errors, rows, VIFs and single figures.
 
-    *facts*: r_squared, condition, deviance, rounds, ridge, noise, where they were worked out.
+    *facts*: r_squared, condition, deviance, rounds, ridge, noise, held_back, where they were worked out.
 
     >>> Solved(coefficients=(1.0, 2.0)).rows is None
     True
@@ -428,6 +429,7 @@ class Solved:
     rows: int | None = None
     inflation: tuple[float, ...] | None = None
     facts: Mapping[str, float] = field(default_factory=dict)
+    path: PenaltyPath | None = None
 
 
 FORMAT = 1
@@ -469,6 +471,15 @@ class Fit:
     family: Family = "linear"
     inflation: tuple[float, ...] | None = None
     facts: Mapping[str, float] = field(default_factory=dict)
+    path: PenaltyPath | None = None
+
+    def at_choice(self) -> Fit:
+        """The model at the penalty that BIC chose on the path: no standard errors, since a choice was made on the same rows."""
+        if self.path is None:
+            return self
+        return replace(
+            self, coefficients=self.path.best, standard_errors=None, inflation=None, facts={}, path=None
+        )
 
     def predict(self, columns: Mapping[str, Sequence[float] | NDArray[np.float64]]) -> NDArray[np.float64]:
         """The model's mean of the target for every row (logistic: a chance); each feature is looked up by its name."""
@@ -521,6 +532,7 @@ class Fit:
             if self.inflation is None
             else dict(zip(self.names, self.inflation, strict=True)),
             "facts": dict(self.facts),
+            **({} if self.path is None else {"path": self.path.to_dict()}),
             "promise": self.promise.to_dict(),
             "learned": self.learned.to_dict(),
             "cost": dict(self.cost),
@@ -551,6 +563,7 @@ class Fit:
                 family=family,
                 inflation=None if inflation is None else tuple(_number(inflation[name]) for name in names),
                 facts={str(key): _number(value) for key, value in dict(document.get("facts", {})).items()},
+                path=PenaltyPath.from_dict(document["path"]) if "path" in document else None,
             )
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise SchemaError(

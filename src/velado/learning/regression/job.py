@@ -15,6 +15,7 @@ from typing import Annotated, Literal
 from velado.errors import ParameterError, SchemaError
 from velado.learning.crypto.fixed_point import Bounded, ShortText
 from velado.learning.protocols.protocol import RegressionProtocol, RoleName
+from velado.learning.regression.penalty_path import PathKind
 from velado.query.budget import Budget, Delta, Spend
 from velado.settings import Setting, Where, nearest, read, settings, shown, table_of
 from velado.text import say
@@ -97,6 +98,10 @@ class Job:
         Family, Setting("linear; logistic for a target of 0 and 1; poisson for counts: in rounds of sums")
     ] = "linear"
     weight: Annotated[Bounded | None, Setting("a column by which every row counts")] = None
+    path: Annotated[
+        PathKind,
+        Setting("coefficients for a row of penalties too, from the same sums; BIC chooses one of them"),
+    ] = "none"
     least_cell: Annotated[
         int,
         Setting(
@@ -278,11 +283,11 @@ def _check_sums(job: Job) -> None:
             needs,
             "Leave epsilon out, or use delegated or secure-sum.",
         )
-    if job.noise is not None and (job.ridge != 0 or not job.intercept or job.iterated):
+    if job.noise is not None and (job.ridge != 0 or not job.intercept or job.weight is not None):
         raise ParameterError(
-            "Noise goes with an ordinary linear fit alone: with an intercept, without lambda, family or weight.",
-            "Noise in several rounds would need a budget for each, and the penalty is chosen by the noise itself.",
-            "Leave epsilon and rho out, or fit a linear model.",
+            "Noise goes with an ordinary fit alone: with an intercept, without lambda and weight.",
+            "How much one row can move the sums is worked out for such fits, and the penalty is chosen by the noise itself.",
+            "Leave epsilon and rho out, or lambda and weight.",
         )
     if job.noise is not None and job.tolerated > len(job.of("client")) - 2:
         raise ParameterError(
@@ -293,6 +298,12 @@ def _check_sums(job: Job) -> None:
             ),
             "The noise of at least two others must remain.",
             "Lower tolerated, or add clients.",
+        )
+    if job.path != "none" and (job.iterated or job.ridge != 0 or not (job.moments or job.noise is not None)):
+        raise ParameterError(
+            "A path goes with a linear fit whose standard errors are told, or with noise; without lambda and weight.",
+            "It follows from the same sums, y'y among them, and brings its own penalties.",
+            "Set moments or noise, and leave family, weight and lambda out; or leave path out.",
         )
     if job.moments and (job.ridge != 0 or job.noise is not None):
         raise ParameterError(

@@ -63,11 +63,7 @@ class NewtonRows:
         middle, half = _frame(target, job)
         self._y = units[-1] if job.family == "linear" else np.round(units[-1] * half + middle, 9)
         if job.family == "logistic" and not np.isin(self._y, (0.0, 1.0)).all():
-            raise InputError(
-                say("The target '{name}' has values other than 0 and 1.", name=target.name),
-                "Logistic regression is about something that was so or not.",
-                "Code it as 0 and 1, or choose another family.",
-            )
+            raise not_yes_or_no(job)
         self._w = np.ones(rows)
         if job.weight is not None:
             given = FixedPoint((job.weight,), 20).encode(
@@ -97,6 +93,20 @@ class NewtonRows:
         most = float(figure_bound(self._job)) / _ONE
         figures = np.clip([len(y), w @ deviance, *gradient, *upper], -most, most)
         return [round(value * _ONE) for value in figures.tolist()]
+
+
+def not_yes_or_no(job: Job) -> InputError:
+    """The refusal of a target that is neither 0 nor 1 somewhere.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> str(not_yes_or_no(small_job())).split(".")[0]
+    "The target 'y' has values other than 0 and 1"
+    """
+    return InputError(
+        say("The target '{name}' has values other than 0 and 1.", name=job.target.name),
+        "Logistic regression is about something that was so or not.",
+        "Code it as 0 and 1, or choose another family.",
+    )
 
 
 def _unit(column: Bounded, job: Job, values: Floats) -> Floats:

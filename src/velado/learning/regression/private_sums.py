@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -42,6 +42,7 @@ from velado.learning.crypto.fixed_point import Bounded, Columns
 from velado.learning.regression.design_matrix import check_rows, design_columns, symmetric
 from velado.learning.regression.fit import Solved
 from velado.learning.regression.job import Job
+from velado.learning.regression.penalty_path import PenaltyPath, Spread, penalty_path
 from velado.randomness import Tape
 from velado.text import say
 
@@ -67,10 +68,19 @@ class NoisePlan:
     @property
     def rho(self) -> float:
         """The zCDP of the sum, by the theorem in the module's docstring, rounded up."""
-        n, least = self.summands, self.variance / 2
-        tau = 10 * sum(math.exp(-2 * math.pi**2 * least * k / (k + 1)) for k in range(1, n))
+        n = self.summands
+        tau = excess(n, self.variance / 2)
         reach = self.sensitivity / math.sqrt(n * self.variance) + tau * math.sqrt(self.figures)
         return reach * reach / 2 * (1 + 2**-45)
+
+
+def excess(summands: int, variance: float) -> float:
+    """tau of the module's docstring: how far a sum of so many discrete Gaussians is from being one.
+
+    >>> excess(9, 100.0) < 1e-300, excess(2, 0.5) > 0.07
+    (True, True)
+    """
+    return 10 * sum(math.exp(-2 * math.pi**2 * variance * k / (k + 1)) for k in range(1, summands))
 
 
 def noise_plan(job: Job) -> NoisePlan:
@@ -127,6 +137,24 @@ def clipped_rows(columns: Columns, job: Job) -> NDArray[np.int64]:
     >>> clipped_rows({"x": [8, -99, 0], "y": [0, 4, 8]}, small_job(rho=Fraction(1), minimum_rows=1)).tolist()
     [[10649, 10649, 0], [10649, -10649, 5324], [16384, 0, 16384]]
     """
+    x, y, shorter = shortened_rows(columns, job)
+    x = x * shorter[:, None]
+    whole = np.trunc(x * _ONE).astype(np.int64)
+    limit = _most_square(job)
+    while (long := (whole * whole).sum(axis=1) > limit).any():  # a last bit of the floats
+        whole[long] -= np.sign(whole[long])
+    target = np.trunc(y * shorter * _ONE).astype(np.int64)
+    return np.column_stack([np.trunc(shorter * _ONE).astype(np.int64), whole, target])
+
+
+def shortened_rows(columns: Columns, job: Job) -> tuple[Floats, Floats, Floats]:
+    """The features and the target between -1 and 1 by their bounds, and by how much each row is to be shortened.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> x, y, shorter = shortened_rows({"x": [8, -99, 0], "y": [0, 4, 8]}, small_job(minimum_rows=1))
+    >>> x.tolist(), y.tolist(), shorter.tolist()
+    ([[1.0], [-1.0], [0.0]], [0.0, 0.5, 1.0], [0.65, 0.65, 1.0])
+    """
     found = design_columns(columns, job)
     scaled = [_scaled(found[column.name], column) for column in (*job.features, job.target)]
     if len({len(values) for values in scaled}) != 1:
@@ -138,14 +166,7 @@ def clipped_rows(columns: Columns, job: Job) -> NDArray[np.int64]:
     length = np.linalg.norm(x, axis=1)
     most = float(CLIP) * math.sqrt(x.shape[1])
     # The whole row is shortened, target and constant too: a weight that follows from x alone, which biases nothing.
-    shorter = np.minimum(1.0, most / np.maximum(length, 1e-300))
-    x *= shorter[:, None]
-    whole = np.trunc(x * _ONE).astype(np.int64)
-    limit = _most_square(job)
-    while (long := (whole * whole).sum(axis=1) > limit).any():  # a last bit of the floats
-        whole[long] -= np.sign(whole[long])
-    target = np.trunc(scaled[-1] * shorter * _ONE).astype(np.int64)
-    return np.column_stack([np.trunc(shorter * _ONE).astype(np.int64), whole, target])
+    return x, scaled[-1], np.minimum(1.0, most / np.maximum(length, 1e-300))
 
 
 def _scaled(values: object, column: Bounded) -> Floats:
@@ -196,11 +217,7 @@ def solve_noisy(values: Sequence[int], job: Job, clients: int) -> Solved:
     eigen, basis = np.linalg.eigh(a)
     largest = float(np.linalg.eigvalsh(a[1:, 1:])[-1])
     if a[0, 0] < 2 * width or largest < 2 * width:
-        raise InputError(
-            "The noise is as large as what it would hide: no coefficients can be told.",
-            "There are too few rows for so small a budget, or the bounds are far too wide.",
-            "Raise epsilon or rho, bring more rows, narrow the bounds, or fit fewer columns.",
-        )
+        raise hidden_by_noise()
     ridge = max(0.0, width - max(0.0, float(eigen[0]) - width))
     inverse = np.linalg.inv(a + ridge * np.eye(job.width))
     beta = inverse @ b
@@ -220,6 +237,44 @@ def solve_noisy(values: Sequence[int], job: Job, clients: int) -> Solved:
         errors=tuple(errors.tolist()),
         rows=min(max(round(rows), 1), job.most_rows),
         facts={"ridge": ridge, "noise": width},
+        path=None if job.path == "none" else _noisy_path(gram, ridge, job),
+    )
+
+
+def _noisy_path(gram: Floats, ridge: float, job: Job) -> PenaltyPath:
+    """The path of penalties from the noisy sums: a function of what is out already, so it costs nothing.
+
+    Sums with noise may be no rows' at all: the AdaSSP penalty stays in, and eigenvalues below 0 about the means count as 0.
+    """
+    rows = max(float(gram[0, 0]), 1.0)
+    held = gram + np.diag([*[0.0], *[ridge] * len(job.features), 0.0])
+    about = (held[1:, 1:] - np.outer(held[0, 1:], held[0, 1:]) / rows) / rows
+    eigen, basis = np.linalg.eigh(about)
+    about = (basis * np.maximum(eigen, 1e-9)) @ basis.T
+    spread = Spread(
+        features=about[:-1, :-1],
+        cross=about[:-1, -1],
+        target=float(about[-1, -1]),
+        means=held[0, 1:-1] / rows,
+        target_mean=float(held[0, -1]) / rows,
+        rows=rows,
+    )
+    path, way = penalty_path(spread, job.path), _to_real(job)
+    middle = float(job.target.low + job.target.high) / 2
+    real = [way @ np.array(one) + middle * np.eye(job.width)[0] for one in path.coefficients]
+    return replace(path, coefficients=tuple(tuple(one.tolist()) for one in real))
+
+
+def hidden_by_noise() -> InputError:
+    """The refusal where nothing can be told beside the noise.
+
+    >>> str(hidden_by_noise()).split(":")[0]
+    'The noise is as large as what it would hide'
+    """
+    return InputError(
+        "The noise is as large as what it would hide: no coefficients can be told.",
+        "There are too few rows for so small a budget, or the bounds are far too wide.",
+        "Raise epsilon or rho, bring more rows, narrow the bounds, or fit fewer columns.",
     )
 
 

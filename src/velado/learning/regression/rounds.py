@@ -2,7 +2,8 @@
 
 exact, linear       a census (`census`), then X'X, X'y, y'y
 exact, others       a census, then gradient and curvature at one point after another (`newton`)
-with noise          the noisy Z'Z alone (`private_sums`): noise needs no thresholds
+noise, linear       the noisy Z'Z alone (`private_sums`): noise needs no thresholds
+noise, others       rows and mean, then gradient and curvature at so many points, all with noise (`private_newton`)
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from velado.learning.regression.newton import (
     point_bytes,
     point_in,
 )
+from velado.learning.regression.private_newton import STEPS, PrivateNewton, PrivateRows, private_bounds
 from velado.learning.regression.private_sums import noisy_bounds, noisy_sums, solve_noisy
 from velado.randomness import Tape
 
@@ -37,7 +39,7 @@ def most_rounds(job: Job) -> int:
     2
     """
     if job.noise is not None:
-        return 1
+        return 1 + STEPS if job.iterated else 1
     return 1 + (MOST_POINTS if job.iterated else 1)
 
 
@@ -49,7 +51,7 @@ def round_bounds(job: Job, number: int) -> list[int]:
     [30, 30, 30, 30, 30, 30, 30, 30, 30]
     """
     if job.noise is not None:
-        return noisy_bounds(job)
+        return private_bounds(job, number) if job.iterated else noisy_bounds(job)
     if number == 0:
         return [job.most_rows] * census_size(job)
     return [figure_bound(job)] * figures_in(job) if job.iterated else flat_bounds(job)
@@ -65,7 +67,12 @@ class ClientRounds:
 
     def __init__(self, columns: Columns, job: Job, tape: Tape) -> None:
         self._job = job
+        self._tape = tape
         self._noisy: list[int] = []
+        self._private: PrivateRows | None = None
+        if job.noise is not None and job.iterated:
+            self._private = PrivateRows(columns, job)
+            return
         if job.noise is not None:
             self._noisy = noisy_sums(columns, job, tape)
             return
@@ -75,6 +82,8 @@ class ClientRounds:
 
     def figures(self, number: int, point: bytes) -> list[int] | None:
         """The figures of a round; None where the point is none of this job."""
+        if self._private is not None:
+            return self._private_figures(self._private, number, point)
         if self._job.noise is not None:
             return self._noisy
         if number == 0:
@@ -83,6 +92,14 @@ class ClientRounds:
             return self._moments
         beta = point_in(point, self._job)
         return None if beta is None else self._newton.at(beta)
+
+    def _private_figures(self, rows: PrivateRows, number: int, point: bytes) -> list[int] | None:
+        """Noisy figures: the noise is the round's and the point's own, so that no two points ever share it."""
+        if number == 0:
+            return rows.counts(self._tape.fork("count"))
+        beta = point_in(point, self._job)
+        tape = self._tape.fork(f"round {number} {point.hex()}")
+        return None if beta is None else rows.at(beta, number, tape)
 
 
 class PooledRounds:
@@ -96,11 +113,16 @@ class PooledRounds:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._newton = Newton(job)
+        self._private = PrivateNewton(job)
         self.solved: Solved | None = None
 
     def take(self, number: int, figures: Sequence[int], clients: int) -> bytes | None:
         """The pooled figures of a round: the next round's point, or None once there is a solution."""
         job = self._job
+        if job.noise is not None and job.iterated:
+            self._private.take(number, figures, clients)
+            self.solved = self._private.solved
+            return None if self.solved is not None else point_bytes(self._private.point)
         if job.noise is not None:
             self.solved = solve_noisy(figures, job, clients)
         elif number == 0:

@@ -38,7 +38,7 @@ class NoiseFlags:
         option(
             "--epsilon E",
             click_type=OfSetting(f"{_JOB}.epsilon", "E"),
-            help="Noise by the clients inside the sums: secure-sum, delegated; linear.",
+            help="Noise by the clients inside the sums: secure-sum, and delegated for linear models.",
         ),
     ] = None
     delta: Annotated[
@@ -98,6 +98,13 @@ def regress(
             "--lambda L", click_type=OfSetting(f"{_JOB}.ridge", "L"), help="Ridge penalty; 0: least squares."
         ),
     ] = Fraction(0),
+    path: Annotated[
+        str,
+        option(
+            "--path none|ridge|lasso|elastic-net",
+            help="Coefficients for a row of penalties too, from the same sums; BIC chooses.",
+        ),
+    ] = "none",
     bits: Annotated[int, option("--bits", help="Fractional bits of the fixed point.")] = 20,
     key_bits: Annotated[int, option("--key-bits", help="Size of the Paillier key.")] = 3072,
     intercept: Annotated[bool, option("--intercept/--no-intercept", help="Fit a constant too.")] = True,
@@ -119,7 +126,7 @@ def regress(
     """Fit a linear, logistic or Poisson model over several parties' rows without pooling them, all simulated here.
 
     Real parties run `velado party`. The folder gets fit.json (for `velado predict`), learned.json (what each party saw and
-    can infer) and report.md.
+    can infer) and report.md; with --path chosen.json (the model at the chosen penalty) and path.svg.
     """
     if simulate is not None and simulate < 1:
         raise ParameterError(
@@ -138,6 +145,7 @@ def regress(
     from velado.data.io import read_schema
     from velado.data.staging import write_folder
     from velado.learning.regression.job import Family, Job, Party
+    from velado.learning.regression.penalty_path import PathKind
     from velado.papers.regression.paper_masked import WITH_PAPER
     from velado.randomness import Tape
 
@@ -165,7 +173,10 @@ def regress(
     texts, listed = rows.category_columns(table, asked, declared)
     numbers = rows.number_columns(table, [name for name in asked if name not in texts])
     from_data = not noisy if bounds_from_data is None else bounds_from_data
-    limits, read_off = rows.bounds_for(numbers, bounds or (), declared, from_data)
+    given = list(bounds or ())
+    if family == "logistic" and target in numbers and not any(one.startswith(f"{target}=") for one in given):
+        given.append(f"{target}=0:1")  # a logistic target has no others
+    limits, read_off = rows.bounds_for(numbers, given, declared, from_data)
     hot = {name: rows.one_hot(name, values) for name, values in listed.items()}
     if target in hot and len(hot[target]) != 1:
         raise ParameterError(
@@ -202,15 +213,16 @@ def regress(
         minimum_rows=minimum_rows,
         family=one_of(family, get_args(Family), "--family"),
         weight=None if weight is None else limits[weight],
+        path=one_of(path, get_args(PathKind), "--path"),
         least_cell=least_cell,
         moments=_moments(standard_errors, ridge, noisy, chosen.pooled is not None),
         most_rows=rows.public_most(height, simulate * minimum_rows, noise=noisy),
     )
     paid = debit(file, job, account, Tape.fresh_seed().hex())
     with show.waiting():
-        fit = _run(job, rows.shared_out({**numbers, **texts}, simulate))
+        fit, looked_at = _run(job, rows.shared_out({**numbers, **texts}, simulate))
     write_folder(output, _files(job, fit))
-    view = _view(job, fit, output, read_off)
+    view = _view(job, fit, output, read_off, looked_at)
     show.result({"fit": fit.to_dict(), "folder": str(output)}, [*view, *([paid] if paid else [])])
 
 
@@ -219,14 +231,16 @@ def _moments(asked: bool | None, ridge: Fraction, noisy: bool, pooled: bool) -> 
     return ridge == 0 and not noisy and pooled if asked is None else asked
 
 
-def _run(job: Job, tables: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> Fit:
+def _run(job: Job, tables: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> tuple[Fit, Fit]:
+    """The fit, and the same with what only somebody who holds all rows can be careful about."""
     from velado.learning.regression.design_matrix import moments_of, total
     from velado.learning.regression.exact_solution import solve_exact
     from velado.learning.regression.simulate import simulate
 
+    seen = None
     if job.noise is None and not job.iterated:
         # Nobody in a masked run could name collinear columns; here all rows are at hand, so they are named beforehand.
-        solve_exact(total([moments_of(table, job) for table in tables.values()]), job)
+        _, seen = solve_exact(total([moments_of(table, job) for table in tables.values()]), job)
     began, worked = time.perf_counter(), time.process_time()
     fit, transcript = simulate(job, tables)
     cost = {
@@ -235,7 +249,10 @@ def _run(job: Job, tables: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> Fit:
         "messages_sent": len(transcript.messages),
         "bytes_sent": sum(len(data) for message in transcript.messages for data in message.fields.values()),
     }
-    return replace(fit, cost={**fit.cost, **cost})
+    fit = replace(fit, cost={**fit.cost, **cost})
+    if seen is None or fit.inflation is not None:
+        return fit, fit
+    return fit, replace(fit, inflation=seen.inflation, facts={**fit.facts, **seen.facts})
 
 
 def _files(job: Job, fit: Fit) -> dict[str, bytes]:
@@ -246,14 +263,23 @@ def _files(job: Job, fit: Fit) -> dict[str, bytes]:
     text = report(job, "evaluator", Ending(outcome=Outcome(fit=fit), cost=fit.cost), language())
     text += f"\n## {told(say('Promise'))}\n\n{promise}\n\n{told(_SIMULATED)}\n"
     documents = {"fit.json": fit.to_dict(), "learned.json": fit.learned.to_dict(language())}
+    drawn = {}
+    if fit.path is not None:
+        from velado.report.penalty_chart import path_chart
+
+        documents["chosen.json"] = fit.at_choice().to_dict()
+        drawn["path.svg"] = path_chart(fit.path, fit.names)
+        text += f"\n![{told(say('Coefficients along the path of penalties'))}](path.svg)\n"
     files = {name: json.dumps(part, ensure_ascii=False, indent=2) + "\n" for name, part in documents.items()}
-    return {name: body.encode() for name, body in {**files, "report.md": text}.items()}
+    return {name: body.encode() for name, body in {**files, **drawn, "report.md": text}.items()}
 
 
-def _view(job: Job, fit: Fit, output: Path, read_off: list[str]) -> Iterator[str | show.Note | Table]:
+def _view(
+    job: Job, fit: Fit, output: Path, read_off: list[str], looked_at: Fit
+) -> Iterator[str | show.Note | Table]:
     from velado.learning.net.outputs import ROLES
     from velado.learning.protocols.who_learns_what import short_key
-    from velado.learning.regression.coefficient_table import cautions, facts_of
+    from velado.learning.regression.coefficient_table import cautions, facts_of, path_facts, path_rows
 
     if read_off:
         yield show.warning(
@@ -263,7 +289,7 @@ def _view(job: Job, fit: Fit, output: Path, read_off: list[str]) -> Iterator[str
                 columns=", ".join(read_off),
             )
         )
-    yield from map(show.warning, cautions(fit))
+    yield from map(show.warning, cautions(looked_at))
     if fit.promise.unsafe:
         yield show.warning(UNSAFE)
     if short_key(job):
@@ -278,6 +304,9 @@ def _view(job: Job, fit: Fit, output: Path, read_off: list[str]) -> Iterator[str
         fit,
     )
     yield from facts_of(fit)
+    if fit.path is not None:
+        yield show.table(say("Path of penalties"), *path_rows(fit))
+        yield from path_facts(fit)
     yield say("Promise:")
     yield from (say("- {line}", line=line) for line in fit.promise.lines())
     yield ""
@@ -293,7 +322,12 @@ def _view(job: Job, fit: Fit, output: Path, read_off: list[str]) -> Iterator[str
         "messages, {bytes_sent:,} bytes.",
         **{key: fit.cost[key] for key in ("seconds", "processor_seconds", "messages_sent", "bytes_sent")},
     )
-    yield say("Written: fit.json, learned.json and report.md in {path}", path=output)
+    if fit.path is None:
+        yield say("Written: fit.json, learned.json and report.md in {path}", path=output)
+    else:
+        yield say(
+            "Written: fit.json, chosen.json, learned.json, path.svg and report.md in {path}", path=output
+        )
 
 
 def coefficients(title: Sentence, fit: Fit) -> Table:
