@@ -36,7 +36,7 @@ from velado.query.groups import Proposal
 from velado.query.needs import Engine, Tallies, cells_of
 from velado.query.plan import Extremes, QueryPlan, carry_out, name_of, plan, plan_within
 from velado.query.sql import checked, parse
-from velado.query.store import ChainedLedger, UnitOfAccount, memory_ledger
+from velado.query.store import ChainedLedger, UnitOfAccount, memory_ledger, refuse_second, settle
 from velado.query.unit import Promise, Unit
 from velado.query.values import Query
 from velado.settings import Setting, Where, checked_argument
@@ -268,7 +268,8 @@ class Session:
     a question may spend when it does not say (default: a tenth of the budget, or less where the declared size of the table needs
     less, see `suggested_spend`). *seconds* limits the engine. *version* is the
     declared name of the table's content; without one it is taken from the rows, and then whoever is told that an answer
-    was free learns that no row has changed since.
+    was free learns that no row has changed since. A table has one budget: on a durable ledger it is noted which one, and a
+    second is refused, as on the command line.
 
     One session may be used from many threads. Two that ask the same at once pay once.
 
@@ -314,6 +315,7 @@ class Session:
         self._engine: Engine = (
             engine_for_table(table.with_schema(self.schema), self.unit) if isinstance(table, Table) else table
         )
+        self._claim()
         self.version = self._engine.version if version is None else f"declared:{version}"
         self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
         self._guard = threading.Lock()
@@ -423,6 +425,17 @@ class Session:
         # The second goes to the analyst: a fingerprint of the exact rows would let a guess of them be tested.
         question, public = _fingerprints(made, (self.version, ""), spend, self.extremes)
         return made, question, public
+
+    def _claim(self) -> None:
+        """The table has one budget: it belongs to the ledger it is asked on, and none in memory beside one that lasts."""
+        try:
+            if self._ledger.lasting:
+                settle(self._engine.identity, self._ledger)
+            else:
+                refuse_second(self._engine.identity)
+        except BaseException:
+            self.close()
+            raise
 
     def _usual_spend(self) -> Fraction:
         """What a question may spend where nobody says."""

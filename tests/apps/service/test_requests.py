@@ -12,7 +12,8 @@ import pytest
 from velado.apps.service.service_settings import settings_from
 from velado.errors import LedgerError, ParameterError, SchemaError, VeladoError
 from velado.query.budget import Budget
-from velado.query.store import TableIdentity, open_ledger
+from velado.query.engines import identity_of
+from velado.query.store import open_ledger
 from velado.query.unit import Unit
 
 from .running import SECRET, Reply, token, write_service
@@ -263,7 +264,7 @@ def test_a_file_that_is_not_there_has_one_sentence(tmp_path: Path) -> None:
     for job in (
         lambda: read_table(tmp_path / "no.csv", Schema({})),
         lambda: read_schema(tmp_path / "no.csv"),
-        lambda: TableIdentity.of_file(tmp_path / "no.csv"),
+        lambda: identity_of(tmp_path / "no.csv"),
         lambda: engine_for_file(tmp_path / "no.csv", Schema({}), Unit()),
     ):
         with pytest.raises((SchemaError, VeladoError)) as wrong:

@@ -305,7 +305,7 @@ def query(
             table_name,
         )
         from velado.query.sql import parse
-        from velado.query.store import TableIdentity, account_of
+        from velado.query.store import account_of
         from velado.settings import Where
 
         declared = read_schema(schema)
@@ -340,8 +340,9 @@ def query(
         total = price.total(asked)
         if not price.price:
             with closing(_engine(file, declared, unit, source, name)) as engine:
-                table = TableIdentity.of_relation(source.engine, name) if source.remote else None
-                account = account_of(file, asked, where=ledger, seal=price.seal, budget=total, table=table)
+                account = account_of(
+                    file, asked, where=ledger, seal=price.seal, budget=total, table=engine.identity
+                )
                 with closing(account.ledger):
                     held = _same_measure(account, asked)
                     session = Session(
@@ -538,7 +539,7 @@ def _answer_as_in_the_paper(
                 chosen,
                 asked.scale_parameter,
                 seeded(asked.seed, "paper"),
-                has_ledger=ledger is not None or has_ledger(file, declared.dataset.ledger_file),
+                has_ledger=ledger is not None or has_ledger(file, declared.dataset.ledger_file, declared),
                 target=asked.target,
                 show_unprotected=asked.show_unprotected,
             )
