@@ -69,7 +69,7 @@ class PublicFacts:
     """What anybody with a token may know of a data set.
 
     >>> sex = PublicColumn("sex", "text")
-    >>> facts = PublicFacts("people", "People", (sex,), {"epsilon": None}, "1/10", "bound", "strict")
+    >>> facts = PublicFacts("people", "People", (sex,), {"epsilon": None}, "1/10", "1/10000", "bound", "strict")
     >>> facts.to_dict()["columns"], facts.to_dict()["guarantee"]
     (({'name': 'sex', 'kind': 'text', 'group_by': False},), {'epsilon': None})
     """
@@ -79,6 +79,7 @@ class PublicFacts:
     columns: tuple[PublicColumn, ...]
     guarantee: Mapping[str, object]
     each: str
+    least: str
     extremes: str
     mode: str
     rows: int | None = None
@@ -345,6 +346,7 @@ def _open(dataset: DatasetSettings, seconds: float) -> HostedDataset:
             schema=schema,
             name=dataset.name,
             each=dataset.each,
+            least=dataset.least,
             extremes=dataset.extremes,
             seconds=seconds,
             version=dataset.version,
@@ -461,6 +463,7 @@ def _public(dataset: DatasetSettings, schema: Schema, session: Session) -> Publi
         columns=tuple(columns),
         guarantee=session.guarantee().to_dict(),
         each=str(session.each),
+        least=str(session.least),
         extremes=dataset.extremes,
         mode=session.unit.mode,
         rows=schema.dataset.rows,
