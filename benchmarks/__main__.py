@@ -17,6 +17,7 @@ ALL = (
     "correlated",
     "engines",
     "service",
+    "reply_times",
     "paillier",
     "parties",
     "evaluation",

@@ -39,3 +39,9 @@ def postgres_url() -> Iterator[str]:
             warnings.simplefilter("ignore")
             server.cleanup()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test has notes of its own: tables of the same rows would otherwise share one budget, as they should."""
+    monkeypatch.setenv("VELADO_STATE", str(tmp_path_factory.mktemp("state")))

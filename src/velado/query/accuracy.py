@@ -203,6 +203,39 @@ def check_most(charge: Fraction, most: Fraction | None, measure: Measure) -> Non
         )
 
 
+MOST_QUESTIONS = 10_000
+"""So many questions a budget is for at most, unless the owner sets another least spend for each."""
+
+
+def least_spend(total: Fraction) -> Fraction:
+    """The least that a question spends of a budget of *total*, where its owner says nothing.
+
+    Besides its numbers every answer tells a little by the time it takes and by its being given at all, which no noise hides. A
+    least spend bounds how often that can be looked at.
+
+    >>> least_spend(Fraction(2))
+    Fraction(1, 5000)
+    """
+    return total / MOST_QUESTIONS
+
+
+def check_least(spend: Fraction, least: Fraction, measure: Measure) -> None:
+    """Nothing, where a question spends enough; refused otherwise.
+
+    >>> check_least(Fraction(1), Fraction(1, 100), "epsilon")
+    """
+    if spend < least:
+        raise QueryRefused(
+            say(
+                "A question spends at least {measure} {least} of this budget.",
+                measure=measure_word(measure),
+                least=short(least),
+            ),
+            "Each answer also tells a little by the time it takes, so there may not be any number of them.",
+            "Spend at least that; an accuracy that costs less is given with it, more exactly than was asked.",
+        )
+
+
 def suggested_spend(unit: Unit, rows: int, measure: Measure) -> Fraction:
     """What a question may spend where nobody says: as much as keeps a COUNT's half-width at the square root of the table's size.
 

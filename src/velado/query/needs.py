@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from velado.data.schema import Column
 from velado.errors import QueryRefused
+from velado.query.identity import TableIdentity
 from velado.query.unit import Unit
 from velado.query.values import Predicate
 from velado.text import say
@@ -211,6 +212,10 @@ class Engine(Protocol):
     @property
     def unit(self) -> Unit:
         """Whose rows were cut to their most; a session about another unit refuses this engine."""
+
+    @property
+    def identity(self) -> TableIdentity:
+        """By what the table is known, so that it has one budget through whatever door it is asked."""
 
     def tally(
         self, where: Predicate | None, keys: Keys, needs: Needs, seconds: float | None = None

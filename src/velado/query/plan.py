@@ -408,8 +408,12 @@ def plan_within(
     wish: Wish,
     confidence: Fraction = USUAL,
     extremes: Extremes = "quantile",
+    *,
+    least: Fraction = Fraction(0),
 ) -> QueryPlan:
     """The plan of least cost whose every value keeps the *wish* with that chance; QueryRefused where none may cost so much.
+
+    Where that is less than the *least* a question spends, all shares grow alike, and the values are more exact than was asked.
 
     >>> made = plan_within(Query("stays", (Aggregate("count"),)), Schema({}), Unit(), "epsilon", Wish(Fraction(10)))
     >>> made.sentences()[0], round(float(made.charge), 3)
@@ -417,6 +421,9 @@ def plan_within(
     """
     outline = _Outline.of(query, schema, unit, measure, extremes)
     shares = outline.least_shares(wish, confidence)
+    total = sum(shares, Fraction(0))
+    if 0 < total < least:
+        shares = [share * least / total for share in shares]
     check_total(sum(shares, Fraction(0)), measure)
     return outline.drawn(shares, (wish, confidence))
 

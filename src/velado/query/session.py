@@ -28,7 +28,7 @@ from velado.data.formats import FORMATS
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import EngineError, LedgerError, ParameterError
-from velado.query.accuracy import Wish, check_most, suggested_spend
+from velado.query.accuracy import Wish, check_least, check_most, least_spend, suggested_spend
 from velado.query.answer import Answer, Cost, Making, frame
 from velado.query.budget import Budget, Charge, Facts, LedgerState, exact, implied, spend_of
 from velado.query.engines import engine_for_table
@@ -36,7 +36,7 @@ from velado.query.groups import Proposal
 from velado.query.needs import Engine, Tallies, cells_of
 from velado.query.plan import Extremes, QueryPlan, carry_out, name_of, plan, plan_within
 from velado.query.sql import checked, parse
-from velado.query.store import ChainedLedger, UnitOfAccount, memory_ledger
+from velado.query.store import ChainedLedger, UnitOfAccount, memory_ledger, refuse_second, settle
 from velado.query.unit import Promise, Unit
 from velado.query.values import Query
 from velado.settings import Setting, Where, checked_argument
@@ -266,9 +266,10 @@ class Session:
     declares: its group, else its person, else one record. *budget* is a number (a total epsilon), a Budget, or an
     open Ledger; only a durable ledger makes the promise outlast this object. *name* is the table's name in SQL. *each* is what
     a question may spend when it does not say (default: a tenth of the budget, or less where the declared size of the table needs
-    less, see `suggested_spend`). *seconds* limits the engine. *version* is the
+    less, see `suggested_spend`), and *least* what each spends at least (default: one 10,000th of the budget). *seconds* limits the engine. *version* is the
     declared name of the table's content; without one it is taken from the rows, and then whoever is told that an answer
-    was free learns that no row has changed since.
+    was free learns that no row has changed since. A table has one budget: on a durable ledger it is noted which one, and a
+    second is refused, as on the command line.
 
     One session may be used from many threads. Two that ask the same at once pay once.
 
@@ -292,6 +293,7 @@ class Session:
         name: str | None = None,
         analyst: str = "owner",
         each: Fraction | float | str | None = None,
+        least: Fraction | float | str | None = None,
         extremes: Extremes = "quantile",
         seconds: float | None = None,
         version: str | None = None,
@@ -310,10 +312,12 @@ class Session:
         self._ledger: ChainedLedger = budget if own is None else memory_ledger(self.name, own)  # type: ignore[assignment]
         account = self._ledger.state()
         self.budget = account.budget
+        self.least = least_spend(self.budget.total) if least is None else spend_of(least, "least", _ASKED)
         self.each = self._usual_spend() if each is None else spend_of(each, "each", _ASKED)
         self._engine: Engine = (
             engine_for_table(table.with_schema(self.schema), self.unit) if isinstance(table, Table) else table
         )
+        self._claim()
         self.version = self._engine.version if version is None else f"declared:{version}"
         self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
         self._guard = threading.Lock()
@@ -334,7 +338,9 @@ class Session:
         With *within* (a half-width such as 10, or "5%") it is the least cost at which every value is off by no more, with
         the chance *confidence*; *spend* is then the most that may be. `sentences()` of what is returned says it in words.
         """
-        return self._priced(query, spend, within, confidence_level(confidence))[0]
+        made, _, _, limit = self._priced(query, spend, within, confidence_level(confidence))
+        self._check_least(made, limit, within)
+        return made
 
     def answer(
         self,
@@ -360,6 +366,7 @@ class Session:
         with self._alone_with(question):
             found = self._ledger.stored(question)
             if found is None:
+                self._check_least(made, limit, within)
                 drawn, receipt = self._ask(made, question, who, limit)
             else:
                 drawn, receipt = _read_draws(found[0], made), found[1]
@@ -418,16 +425,35 @@ class Session:
         if isinstance(spend, Fraction):
             made = plan(query, self.schema, self.unit, self.budget.measure, spend, self.extremes)
         else:
-            made = plan_within(query, self.schema, self.unit, self.budget.measure, *spend, self.extremes)
+            made = plan_within(
+                query, self.schema, self.unit, self.budget.measure, *spend, self.extremes, least=self.least
+            )
             spend = made.charge
         # The second goes to the analyst: a fingerprint of the exact rows would let a guess of them be tested.
         question, public = _fingerprints(made, (self.version, ""), spend, self.extremes)
         return made, question, public
 
+    def _claim(self) -> None:
+        """The table has one budget: it belongs to the ledger it is asked on, and none in memory beside one that lasts."""
+        try:
+            if self._ledger.lasting:
+                settle(self._engine.identity, self._ledger)
+            else:
+                refuse_second(self._engine.identity)
+        except BaseException:
+            self.close()
+            raise
+
     def _usual_spend(self) -> Fraction:
         """What a question may spend where nobody says."""
         share, rows = self.budget.total / SHARE, self.schema.dataset.rows
-        return share if rows is None else min(share, suggested_spend(self.unit, rows, self.budget.measure))
+        usual = share if rows is None else min(share, suggested_spend(self.unit, rows, self.budget.measure))
+        return max(usual, self.least)
+
+    def _check_least(self, made: QueryPlan, limit: Fraction, within: object) -> None:
+        # What an accuracy costs was raised to the least already, but for the last bits of its scale.
+        if made.draws and within is None:
+            check_least(limit, self.least, self.budget.measure)
 
     def _ask(self, made: QueryPlan, question: str, analyst: str, limit: Fraction) -> tuple[Tallies, str]:
         """Pay, then look, then draw, then record: never in another order."""

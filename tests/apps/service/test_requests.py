@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Iterator, MutableMapping
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from velado.apps.service.service_settings import settings_from
+from velado.apps.service.service_settings import ServiceLimits, settings_from
 from velado.errors import LedgerError, ParameterError, SchemaError, VeladoError
 from velado.query.budget import Budget
-from velado.query.store import TableIdentity, open_ledger
+from velado.query.engines import identity_of
+from velado.query.store import open_ledger
 from velado.query.unit import Unit
 
 from .running import SECRET, Reply, token, write_service
@@ -263,10 +265,33 @@ def test_a_file_that_is_not_there_has_one_sentence(tmp_path: Path) -> None:
     for job in (
         lambda: read_table(tmp_path / "no.csv", Schema({})),
         lambda: read_schema(tmp_path / "no.csv"),
-        lambda: TableIdentity.of_file(tmp_path / "no.csv"),
+        lambda: identity_of(tmp_path / "no.csv"),
         lambda: engine_for_file(tmp_path / "no.csv", Schema({}), Unit()),
     ):
         with pytest.raises((SchemaError, VeladoError)) as wrong:
             job()
         told.add(str(wrong.value))
     assert told == {"There is no file 'no.csv'. Nothing was read. Check the path and the spelling."}
+
+
+def test_an_answer_comes_after_a_whole_tick(call: Call) -> None:
+    """The lower bound alone: how much later it comes depends on the machine."""
+    body = {"dataset": "people", "sql": COUNT, "spend": "0.001"}
+    for _ in range(2):  # paid, and stored
+        began = time.monotonic()
+        assert call("POST", "/v1/answers", body).status == 200
+        assert time.monotonic() - began >= ServiceLimits().tick_seconds * 0.999
+
+
+@pytest.mark.parametrize(("passed", "waited"), [(0.0, 0.5), (0.1, 0.4), (0.5, 0.0), (0.6, 0.4), (1.4, 0.1)])
+def test_replies_wait_for_the_next_tick(passed: float, waited: float) -> None:
+    from velado.apps.service.analyst_service import until_tick
+
+    assert until_tick(passed, 0.5) == pytest.approx(waited)
+    assert until_tick(passed, 0.0) == 0
+
+
+def test_the_least_spend_is_public_and_kept(call: Call) -> None:
+    for path in ("/v1/answers", "/v1/price"):
+        reply = call("POST", path, {"dataset": "people", "sql": COUNT, "spend": "1e-12"})
+        assert reply.status == 422 and "at least" in reply.json["what"], reply.text

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 from pathlib import Path
 
+import polars as pl
+import psycopg
 import pytest
 
+from velado.data.io import read_table
+from velado.data.schema import Column, Schema
 from velado.errors import LedgerError, ParameterError
 from velado.query.budget import Budget
+from velado.query.engines import engine_for_file, engine_for_postgres, identity_of
+from velado.query.identity import TableIdentity
+from velado.query.session import Session
 from velado.query.store import (
-    TableIdentity,
     account_of,
     address_of,
     agree_version,
     claim,
+    create_ledger,
     has_ledger,
     ledger_known,
+    open_ledger,
+    seal_of,
 )
+from velado.query.unit import Unit
 
 
 @pytest.fixture
@@ -79,14 +91,160 @@ def test_a_note_that_was_damaged_stops_the_asking(table: Path, tmp_path: Path) -
         ask(table, where=first)
 
 
-def test_a_relation_is_the_same_whoever_connects(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("VELADO_STATE", str(tmp_path))
-    one = TableIdentity.of_relation("postgresql://ana:secret@host/base", "admissions")
-    two = TableIdentity.of_relation("postgresql://bia:other@host:5432/base", "admissions")
-    assert one == two and "secret" not in str(one)
-    assert one != TableIdentity.of_relation("postgresql://ana@host/base", "visits")
+PEOPLE = Schema(
+    {"age": Column("age", kind="numeric", bounds=(0, 120)), "sex": Column("sex", values=("F", "M"))}
+)
+COUNT = "SELECT COUNT(*) FROM people"
+
+
+def written(folder: Path, frame: pl.DataFrame, name: str, **how: object) -> Path:
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    if name.endswith(".parquet"):
+        frame.write_parquet(path)
+    else:
+        frame.write_csv(path, **how)  # type: ignore[arg-type]
+    return path
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "age": [31, 7, None, 31],
+            "sex": ["F", "M", None, "F"],
+            "seen": [date(2024, 1, 5), date(2024, 2, 6), None, date(2024, 1, 5)],
+            "weight": [61.5, 20.25, 1e-7, 61.5],
+        }
+    )
+
+
+def test_the_same_rows_in_another_form_are_the_same_table(tmp_path: Path, people: pl.DataFrame) -> None:
+    first = written(tmp_path / "a", people, "people.csv")
+    ledger = ask(first)
+    more = written(tmp_path / "a", people, "newline.csv")
+    more.write_text(more.read_text("utf-8") + "\n", "utf-8")
+    spelled = written(tmp_path / "e", people.with_columns(pl.col("age").cast(pl.Float64)), "spelled.csv")
+    spelled.write_text(spelled.read_text("utf-8").replace("F", " f"), "utf-8")
+    moments = people.with_columns(pl.col("seen").cast(pl.Datetime))
+    others = [
+        more,
+        spelled,
+        written(tmp_path / "b", people, "people.parquet"),
+        written(tmp_path / "c", people.reverse(), "reversed.csv"),
+        written(tmp_path / "c", people.select("weight", "sex", "seen", "age"), "columns.csv"),
+        written(tmp_path / "d", people, "semicolons.csv", separator=";"),
+        written(tmp_path / "d", moments, "moments.parquet"),
+    ]
+    for other in others:
+        with pytest.raises(LedgerError, match="another ledger"):
+            ask(other)
+        assert ask(other, where=ledger) == ledger
+
+
+def test_what_is_not_noticed_is_what_the_documents_say(tmp_path: Path, people: pl.DataFrame) -> None:
+    ask(written(tmp_path / "a", people, "people.csv"))
+    renamed = people.rename({"age": "years"})
+    for name, other in {
+        "row.csv": people.with_columns(pl.col("age").fill_null(8)),
+        "subset.csv": people.head(3),
+        "column.csv": people.drop("seen"),
+        "renamed.csv": renamed,
+    }.items():
+        ask(written(tmp_path / "b", other, name))
+
+
+def test_rows_that_repeat_are_counted(tmp_path: Path, people: pl.DataFrame) -> None:
+    twice = pl.concat([people, people.head(1)])
+    marks = {
+        identity_of(written(tmp_path, one, f"{n}.csv")).marks[-1] for n, one in enumerate((people, twice))
+    }
+    assert len(marks) == 2
+
+
+def test_a_lost_ledger_and_seal_are_no_new_budget(table: Path, tmp_path: Path) -> None:
+    where = Path(ask(table))
+    seal = seal_of(where)
+    content, kept = where.read_bytes(), seal.read_bytes()
+    where.unlink()
+    seal.unlink()
+    for again in ({}, {"where": where}, {"budget": Budget.epsilon(5)}):
+        with pytest.raises(LedgerError, match="gone, and its seal too"):
+            ask(table, **again)
+    # Nor is a new ledger at the old place.
+    create_ledger(where, "people.csv", Budget.epsilon(5)).close()
+    with pytest.raises(LedgerError, match="newer one at its place"):
+        ask(table)
+    where.write_bytes(content)
+    seal.write_bytes(kept)
+    assert ask(table) == str(where)
+
+
+def test_python_claims_its_table_like_the_command_line(tmp_path: Path, people: pl.DataFrame) -> None:
+    schema = Schema({**PEOPLE.columns, "seen": Column("seen", kind="date"), "weight": Column("weight")})
+    path = written(tmp_path / "a", people, "people.csv")
+    table = read_table(path, schema)
+    first = create_ledger(tmp_path / "one.ledger", "people", Budget.epsilon(3))
+    second = create_ledger(tmp_path / "two.ledger", "people", Budget.epsilon(3))
+    with Session(table, budget=first) as session:
+        session.answer(COUNT, spend=1)
+    with pytest.raises(LedgerError, match="another ledger"):
+        Session(table, budget=second)
+    with pytest.raises(LedgerError, match="accounted for in a ledger"):
+        Session(table, budget=1.0)
+    with pytest.raises(LedgerError, match="another ledger"):
+        ask(written(tmp_path / "b", people.reverse(), "people.parquet"))
+    engine = engine_for_file(written(tmp_path / "c", people, "c.csv"), schema, Unit())
+    with pytest.raises(LedgerError, match="another ledger"):
+        Session(engine, budget=second, schema=schema)
+    with Session(
+        engine, budget=open_ledger(tmp_path / "one.ledger"), schema=schema, name="people"
+    ) as session:
+        assert session.state().spent > 0
+    engine.close()
+
+
+def test_notes_of_cells_are_named_under_a_key(table: Path, tmp_path: Path) -> None:
+    ask(table)
+    names = {path.name for path in (tmp_path / "state" / "tables").iterdir()}
+    for mark in identity_of(table).marks:
+        plain = hashlib.sha256(mark.encode()).hexdigest() + ".json"
+        assert (plain in names) == mark.startswith("path:")
+
+
+def test_a_relation_is_one_table_however_it_is_reached(postgres_url: str, tmp_path: Path) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as base:
+        base.execute("DROP TABLE IF EXISTS public.held")
+        base.execute("CREATE TABLE public.held (age int)")
+        base.execute("INSERT INTO public.held VALUES (31)")
+    schema = Schema({"age": Column("age", kind="numeric", bounds=(0, 120))})
+    mark = "&" if "?" in postgres_url else "?"
+    doors = [
+        (postgres_url, "held"),
+        (postgres_url, "public.held"),
+        (f"{postgres_url}{mark}application_name=x", "held"),
+    ]
+    found = []
+    for url, relation in doors:
+        engine = engine_for_postgres(url, relation, schema, Unit())
+        found.append(engine.identity)
+        engine.close()
+    claim(found[0], address_of(tmp_path / "a.ledger"))
+    for other in found[1:]:
+        with pytest.raises(LedgerError, match="another ledger"):
+            claim(other, address_of(tmp_path / "b.ledger"))
+    assert "postgres" not in repr(found[0])
+    with psycopg.connect(postgres_url, autocommit=True) as base:
+        base.execute("ALTER TABLE public.held RENAME TO moved")
+    engine = engine_for_postgres(postgres_url, "moved", schema, Unit())
+    assert ledger_known(engine.identity) == address_of(tmp_path / "a.ledger")
+    engine.close()
+
+
+def test_a_relation_without_a_server_is_known_by_its_address(tmp_path: Path) -> None:
+    one = TableIdentity(("relation:host:5432/base#admissions?",))
     claim(one, address_of(tmp_path / "a.ledger"))
-    assert ledger_known(two) == address_of(tmp_path / "a.ledger")
+    assert ledger_known(one) == address_of(tmp_path / "a.ledger")
 
 
 def test_first_questions_at_once_share_one_ledger(table: Path) -> None:

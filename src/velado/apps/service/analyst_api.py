@@ -112,7 +112,7 @@ async def _ask(token: Caller, service: Service, request: Request) -> JSONRespons
             named = {**found.to_dict(), "question": service.tokens.name_of(found.entry)}
             return found, ToldJSON({**named, "notes": found.notes()})
 
-        answer, reply = await service.work(job, request.receive)
+        answer, reply = await service.on_tick(job, request.receive)
         line.question, line.cost = answer.entry, str(answer.cost.spent)
         line.outcome = "stored" if answer.stored else "answered"
     service.metrics.answer(question.dataset, answer.stored)

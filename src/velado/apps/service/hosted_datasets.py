@@ -31,13 +31,14 @@ from velado.query.session import Session
 from velado.query.sql import queryable
 from velado.query.store import (
     ChainedLedger,
-    TableIdentity,
     address_of,
     agree_version,
     claim,
     create_ledger,
     ledger_exists,
     open_ledger,
+    refuse_lost,
+    settle,
 )
 from velado.query.unit import Unit
 from velado.settings import Setting, settings
@@ -68,7 +69,7 @@ class PublicFacts:
     """What anybody with a token may know of a data set.
 
     >>> sex = PublicColumn("sex", "text")
-    >>> facts = PublicFacts("people", "People", (sex,), {"epsilon": None}, "1/10", "bound", "strict")
+    >>> facts = PublicFacts("people", "People", (sex,), {"epsilon": None}, "1/10", "1/10000", "bound", "strict")
     >>> facts.to_dict()["columns"], facts.to_dict()["guarantee"]
     (({'name': 'sex', 'kind': 'text', 'group_by': False},), {'epsilon': None})
     """
@@ -78,6 +79,7 @@ class PublicFacts:
     columns: tuple[PublicColumn, ...]
     guarantee: Mapping[str, object]
     each: str
+    least: str
     extremes: str
     mode: str
     rows: int | None = None
@@ -329,12 +331,13 @@ def files_in(folder: Path) -> dict[str, list[str]]:
 def _open(dataset: DatasetSettings, seconds: float) -> HostedDataset:
     schema = read_schema(dataset.schema)
     unit = Unit.declared(schema) if dataset.unit is None else dataset.unit
-    ledger = _ledger(dataset)
+    if dataset.file is not None:
+        engine = engine_for_file(dataset.file, schema, unit)
+    else:
+        engine = engine_for_postgres(dataset.url or "", dataset.relation or "", schema, unit)
+    ledger = None
     try:
-        if dataset.file is not None:
-            engine = engine_for_file(dataset.file, schema, unit)
-        else:
-            engine = engine_for_postgres(dataset.url or "", dataset.relation or "", schema, unit)
+        ledger = _ledger(dataset, engine)
         agree_version(address_of(dataset.ledger), dataset.version, engine.version)
         session = Session(
             engine,
@@ -343,6 +346,7 @@ def _open(dataset: DatasetSettings, seconds: float) -> HostedDataset:
             schema=schema,
             name=dataset.name,
             each=dataset.each,
+            least=dataset.least,
             extremes=dataset.extremes,
             seconds=seconds,
             version=dataset.version,
@@ -351,18 +355,16 @@ def _open(dataset: DatasetSettings, seconds: float) -> HostedDataset:
             dataset, session, ledger, engine, History(ledger), _public(dataset, schema, session)
         )
     except BaseException:
-        ledger.close()
+        engine.close()
+        if ledger is not None:
+            ledger.close()
         raise
 
 
-def _ledger(dataset: DatasetSettings) -> ChainedLedger:
+def _ledger(dataset: DatasetSettings, engine: Engine) -> ChainedLedger:
     """The data set's ledger, made if there is none; its caps too. A budget or cap that differs is refused."""
-    table = (
-        TableIdentity.of_file(Path(dataset.file))
-        if dataset.file is not None
-        else TableIdentity.of_relation(str(dataset.url), str(dataset.relation))
-    )
-    claim(table, address_of(dataset.ledger))
+    claim(engine.identity, address_of(dataset.ledger))
+    refuse_lost(engine.identity, dataset.ledger, dataset.seal)
     if _is_file(dataset.ledger):
         Path(dataset.ledger).parent.mkdir(parents=True, exist_ok=True)
     made = None
@@ -372,6 +374,7 @@ def _ledger(dataset: DatasetSettings) -> ChainedLedger:
             made = create_ledger(dataset.ledger, dataset.name, dataset.budget, dataset.seal)
     ledger = open_ledger(dataset.ledger, dataset.seal) if made is None else made
     try:
+        settle(engine.identity, ledger)
         state = ledger.state()
         _agree(dataset, state.dataset, state.budget.measure == dataset.budget.measure, state.budget.total)
         for analyst, cap in dataset.caps.items():
@@ -460,6 +463,7 @@ def _public(dataset: DatasetSettings, schema: Schema, session: Session) -> Publi
         columns=tuple(columns),
         guarantee=session.guarantee().to_dict(),
         each=str(session.each),
+        least=str(session.least),
         extremes=dataset.extremes,
         mode=session.unit.mode,
         rows=schema.dataset.rows,

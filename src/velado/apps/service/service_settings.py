@@ -40,6 +40,9 @@ class ServiceLimits:
     body_seconds: Annotated[float, Setting("time a client has to send its request", ge=0.1, le=600)] = 10.0
     max_query_characters: Annotated[int, Setting("length of a query", ge=16, le=1 << 20)] = 10_000
     query_seconds: Annotated[float, Setting("time one query may take", ge=0.1, le=3600)] = 30.0
+    tick_seconds: Annotated[
+        float, Setting("answers are given after a whole number of such times; 0: at once", ge=0, le=60)
+    ] = 0.1
     concurrent_queries: Annotated[int, Setting("queries at work at once", ge=1, le=256)] = 4
     waiting_queries: Annotated[
         int, Setting("queries that may wait; more are turned away", ge=0, le=10**5)
@@ -80,6 +83,7 @@ class DatasetSettings:
     seal: Path | None = None
     unit: Unit | None = None
     each: Fraction | None = None
+    least: Fraction | None = None
     extremes: Literal["quantile", "bound"] = "quantile"
     caps: Mapping[str, Fraction] = field(default_factory=dict)
     title: str = ""
@@ -117,6 +121,7 @@ class _DatasetTable:
     seal: Text | None = None
     unit: Annotated[_UnitTable | None, Setting(example='unit = { column = "ward", rows = 4 }')] = None
     each: Spend | None = None
+    least: Spend | None = None
     extremes: Literal["quantile", "bound"] = "quantile"
     caps: Annotated[
         Mapping[str, CapAmount], Setting("what each analyst may spend", example="caps = { ana = 0.5 }")
@@ -274,6 +279,7 @@ def _dataset(name: str, table: _DatasetTable, folder: Path, record: bool) -> Dat
         seal=None if table.seal is None else folder / table.seal,
         unit=Unit() if record else None if table.unit is None else Unit(**vars(table.unit)),
         each=table.each,
+        least=table.least,
         extremes=table.extremes,
         caps=table.caps,
         title=table.title,

@@ -15,6 +15,7 @@ it names. A PostgreSQL server that cannot compute the whole normal form refuses 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -29,10 +30,11 @@ from velado.text import say
 if TYPE_CHECKING:
     from velado.data.schema import Schema
     from velado.data.table import Table
+    from velado.query.identity import TableIdentity
     from velado.query.needs import Engine
     from velado.query.unit import Unit
 
-__all__ = ["engine_for_file", "engine_for_postgres", "engine_for_table"]
+__all__ = ["engine_for_file", "engine_for_postgres", "engine_for_table", "identity_of"]
 
 # A file beyond this is held in a private folder on disk rather than in memory.
 LARGE_FILE = 4 << 30
@@ -55,6 +57,7 @@ def engine_for_table(
     need("duckdb", say("Tables and files are queried by it."), "query")
     from velado.query.engines._duckdb_engine import DuckDBEngine
     from velado.query.engines._duckdb_rows import arrow_of, load, unit_numbers
+    from velado.query.engines._row_marks import identity_of_table
 
     layout = Layout.of(table.schema, unit)
     rows, numbers = arrow_of(table), unit_numbers(table, unit)
@@ -68,7 +71,7 @@ def engine_for_table(
         load(connection, "frame", types, cell, layout, table.schema)
         connection.unregister("frame")
         version = _tally.of_frame(table.frame, table.schema, unit)
-        return DuckDBEngine(connection, layout, version)
+        return DuckDBEngine(connection, layout, version, partial(identity_of_table, table))
     except BaseException:
         connection.close()
         raise
@@ -94,6 +97,7 @@ def engine_for_file(
     need("duckdb", say("Tables and files are queried by it."), "query")
     from velado.query.engines._duckdb_engine import DuckDBEngine
     from velado.query.engines._duckdb_rows import load, pick
+    from velado.query.engines._row_marks import identity_of_file
 
     layout = Layout.of(schema, unit)
     folder = TemporaryDirectory(prefix="velado-")
@@ -114,7 +118,8 @@ def engine_for_file(
                 "The rows that were counted and the ones an answer would be known by could differ.",
                 "Try again when nobody writes to the file, or query a copy.",
             )
-        return DuckDBEngine(connection, layout, version, folder)
+        identify = partial(identity_of_file, Path(path), schema)
+        return DuckDBEngine(connection, layout, version, identify, folder)
     except BaseException:
         if connection is not None:
             connection.close()
@@ -139,6 +144,21 @@ def engine_for_postgres(
     from velado.query.engines._postgres_engine import PostgresEngine
 
     return PostgresEngine(url, relation, schema, unit, version)
+
+
+def identity_of(path: Path, schema: Schema | None = None) -> TableIdentity:
+    """By what the table in a file is known, wherever it lies and in whatever format; the schema says how it is read.
+
+    Without a schema a file that cannot be read by its own signs alone is known by its place and its bytes.
+
+    >>> identity_of(Path("no-such.csv"))
+    Traceback (most recent call last):
+    velado.errors.TableError: There is no file 'no-such.csv'. Nothing was read. Check the path and the spelling.
+    """
+    need("duckdb", say("Tables and files are queried by it."), "query")
+    from velado.query.engines._row_marks import identity_of_file
+
+    return identity_of_file(Path(path), schema)
 
 
 def _unit_cell(layout: Layout, types: Sequence[str]) -> tuple[str, str] | None:

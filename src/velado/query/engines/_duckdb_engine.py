@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from velado.errors import EngineError
 from velado.query.engines._compile import DUCKDB, Layout, Statement
 from velado.query.engines._tally import tally, too_slow
+from velado.query.identity import TableIdentity
 from velado.query.needs import Counts, Keys, Needs, Tallies
 from velado.query.values import Predicate
 
@@ -103,7 +105,7 @@ LONGEST_KEPT = 4_000
 class DuckDBEngine:
     """Counts and sums over the table `kept`, whose rows are the ones the unit allows. Safe among threads.
 
-    *version* is a SHA-256 over content, schema and unit. *folder*, if any, holds what DuckDB wrote to disk and is removed with the engine.
+    *version* is a SHA-256 over content, schema and unit. *identify* finds out, when it is first asked, which table this is. *folder*, if any, holds what DuckDB wrote to disk and is removed with the engine.
     """
 
     def __init__(
@@ -111,12 +113,13 @@ class DuckDBEngine:
         connection: duckdb.DuckDBPyConnection,
         layout: Layout,
         version: str,
+        identify: Callable[[], TableIdentity],
         folder: TemporaryDirectory[str] | None = None,
     ) -> None:
         self._connection: duckdb.DuckDBPyConnection | None = connection
         self._layout = layout
         self.version, self.unit = version, layout.unit
-        self._folder = folder
+        self._identify, self._folder = identify, folder
         self._watchdog = Watchdog()
         self._statements: dict[str, duckdb.Statement] = {}
         (rows,) = connection.execute("SELECT count(*) FROM kept").fetchall()[0]
@@ -128,6 +131,11 @@ class DuckDBEngine:
 
     def __repr__(self) -> str:
         return f"DuckDBEngine({len(self._layout.places)} columns)"
+
+    @cached_property
+    def identity(self) -> TableIdentity:
+        """By what the table is known, whichever file or frame it came in."""
+        return self._identify()
 
     def tally(
         self, where: Predicate | None, keys: Keys, needs: Needs, seconds: float | None = None

@@ -6,7 +6,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import numpy as np
 import polars as pl
@@ -30,6 +32,7 @@ from velado.query.engines._compile import (
     index_sql,
 )
 from velado.query.engines._tally import tally, too_slow
+from velado.query.identity import TableIdentity
 from velado.query.needs import Counts, Keys, Needs, Tallies
 from velado.query.unit import Unit
 from velado.query.values import Predicate
@@ -384,6 +387,24 @@ _CONTENT = (
 )
 
 
+# Where the server's role may not ask for the identifier, the answer is NULL and no error.
+_IDENTITY = """
+SELECT CASE WHEN has_function_privilege('pg_catalog.pg_control_system()', 'execute')
+    THEN (SELECT system_identifier::text FROM pg_catalog.pg_control_system()) END,
+  (SELECT oid::text FROM pg_catalog.pg_database WHERE datname = current_database()), ($1::text)::regclass::oid::text
+"""
+
+
+def address_mark(url: str, relation: str) -> str:
+    """A relation by host, port, base and name as they were written; who connects makes no difference.
+
+    >>> address_mark("postgresql://ana@db/clinic", "stays")
+    'relation:db:5432/clinic#stays?'
+    """
+    parts = urlsplit(url)
+    return f"relation:{parts.hostname or ''}:{parts.port or 5432}{parts.path}#{relation}?{parts.query}"
+
+
 class PostgresEngine:
     """Counts and sums over a relation that stays where it is. Safe among threads: each call has its own connection.
 
@@ -395,7 +416,7 @@ class PostgresEngine:
     def __init__(
         self, url: str, relation: str, schema: Schema, unit: Unit, version: str | None = None
     ) -> None:
-        self._url = url
+        self._url, self._asked = url, relation
         self.unit = unit
         self._idle: list[Any] = []
         self._lock = threading.Lock()
@@ -411,6 +432,21 @@ class PostgresEngine:
                 raise
         said = f"declared:{version}" if version is not None else self._read(self._content)
         self.version = fingerprint.of_text(f"{self._source.relation}\0{said}", schema, unit)
+
+    @cached_property
+    def identity(self) -> TableIdentity:
+        """The relation by its server's own identifier, its base, and both its name and its number there.
+
+        Neither the address nor its settings, nor how the relation was named, enters. A server that does not tell its
+        identifier is known by its address, as far as that goes.
+        """
+        known = TableIdentity((address_mark(self._url, self._asked),))
+        system, base, number = self._read(lambda ask: ask(_IDENTITY, [self._source.relation])[0])
+        if system is None:
+            return known
+        return known.with_marks(
+            (f"server:{system}/{base}#{self._source.relation}", f"server:{system}/{base}@{number}")
+        )
 
     def __repr__(self) -> str:
         return f"PostgresEngine({len(self._source.types)} columns)"

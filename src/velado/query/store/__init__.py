@@ -19,13 +19,15 @@ from velado.query.store._ledger import (
 )
 from velado.query.store._tables import (
     FileLedger,
-    TableIdentity,
     account_of,
     agree_version,
     claim,
     has_ledger,
     ledger_known,
     ledger_path,
+    refuse_lost,
+    refuse_second,
+    settle,
 )
 
 __all__ = [
@@ -33,7 +35,6 @@ __all__ = [
     "ChainedLedger",
     "Entry",
     "FileLedger",
-    "TableIdentity",
     "UnitOfAccount",
     "account_of",
     "address_of",
@@ -47,5 +48,8 @@ __all__ = [
     "memory_ledger",
     "open_ledger",
     "people_state",
+    "refuse_lost",
+    "refuse_second",
     "seal_of",
+    "settle",
 ]

@@ -50,7 +50,7 @@ class _Step:
 class ChainedLedger:
     """A durable, append-only, hash-chained account of one data set's budget. Safe among threads.
 
-    Safe among processes, forks included, when *lasting*: the account then outlives this process.
+    Safe among processes, forks included, when *lasting*: the account then outlives this process, at its *address*.
 
     >>> from fractions import Fraction
     >>> from velado.query.budget import Budget, Charge
@@ -61,8 +61,8 @@ class ChainedLedger:
     (True, Fraction(3, 4))
     """
 
-    def __init__(self, connect: Connect, lasting: bool = True) -> None:
-        self._connect, self.lasting = connect, lasting
+    def __init__(self, connect: Connect, lasting: bool = True, address: str = "") -> None:
+        self._connect, self.lasting, self.address = connect, lasting, address
         self._turn = threading.Lock()
         self._waiting: deque[_Step] = deque()
         self._open: tuple[EntryStore, Keeper] | None = None
@@ -106,6 +106,12 @@ class ChainedLedger:
     def raise_budget(self, total: Fraction, reason: str) -> None:
         """A larger total, signed by the owner's reason; a smaller one is refused."""
         self._append(lambda account, at: account.raise_budget(total, reason, at), sealed=True)
+
+    @property
+    def name(self) -> str:
+        """What this ledger was called at random when it was made; no other has the same, not even at its place."""
+        with self._turn:
+            return self._here()[1].ledger
 
     def state(self) -> LedgerState:
         """The account as it stands, other processes' entries included."""
@@ -358,7 +364,7 @@ def open_ledger(where: str | Path, seal: Path | None = None) -> ChainedLedger:
             keeper.close()
             raise
 
-    return ChainedLedger(connect)
+    return ChainedLedger(connect, address=place.identity)
 
 
 def create_ledger(where: str | Path, dataset: str, budget: Budget, seal: Path | None = None) -> ChainedLedger:

@@ -1,70 +1,42 @@
 """Which ledger goes with which table: one table has one budget, wherever its ledger was put.
 
-A small file in the state folder for every table ever asked about, found by the table's place and by its content, names
-its ledger. A second ledger for the same file, for a copy of it, or for a file that was changed in place is refused. What it
-cannot see: a copy that was moved *and* changed, another user's state folder, another machine.
+Small files in the state folder for every table ever asked about, found by the table's place, its bytes and its rows (`identity`),
+name its ledger. A second ledger is refused for the same file, a copy, a file changed in place, the same rows in another order,
+format or folder, and the same relation of a PostgreSQL server however it is reached; and for a table whose ledger was lost.
+What it cannot see: a copy that was moved *and* changed, be it by one row or column; a copied database; a view of a relation;
+another user's state folder, another machine.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
-import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from velado.data.keys import state_folder
-from velado.errors import LedgerError, ParameterError, TableError
+from velado.data.schema import Schema
+from velado.errors import LedgerError, ParameterError
 from velado.query.budget import Budget
+from velado.query.engines import identity_of
+from velado.query.identity import TableIdentity
 from velado.query.store._chain import interrupted
 from velado.query.store._ledger import ChainedLedger, address_of, create_ledger, ledger_exists, open_ledger
 from velado.query.store._seal import appear
-from velado.settings import no_file
+from velado.randomness import secure
 from velado.text import say
 
-
-@dataclass(frozen=True)
-class TableIdentity:
-    """What a table is found by: texts that are equal for the same place, or for the same content.
-
-    >>> TableIdentity.of_relation("postgresql://ana@db/clinic", "stays").marks
-    ('relation:db:5432/clinic#stays?',)
-    """
-
-    marks: tuple[str, ...]
-
-    @classmethod
-    def of_file(cls, path: Path) -> TableIdentity:
-        """A file by its real path and by the SHA-256 of its bytes."""
-        try:
-            with open(path, "rb") as file:
-                digest = hashlib.file_digest(file, "sha256")
-        except FileNotFoundError:
-            raise TableError(*no_file(path.name)) from None
-        except OSError as error:
-            raise TableError(
-                say("The file '{path}' cannot be read ({reason}).", path=path.name, reason=error.strerror),
-                "Which ledger it belongs to is found by its content.",
-                "Check its name and permissions.",
-            ) from None
-        return cls((f"path:{os.path.realpath(path)}", f"content:{digest.hexdigest()}"))
-
-    @classmethod
-    def of_relation(cls, url: str, relation: str) -> TableIdentity:
-        """A server's relation by host, port, base and name; who connects makes no difference."""
-        parts = urlsplit(url)
-        return cls(
-            (f"relation:{parts.hostname or ''}:{parts.port or 5432}{parts.path}#{relation}?{parts.query}",)
-        )
+_NOTE = ".json"
+_OF_CELLS = ("rows:", "content:")
 
 
 def ledger_known(table: TableIdentity) -> str | None:
     """The ledger this table is, or was ever, accounted for in."""
-    for mark in table.marks:
-        found = _read(_place(mark))
+    for place in _places(table):
+        found = _read(place)
         if found is not None:
             return found
     return None
@@ -72,12 +44,70 @@ def ledger_known(table: TableIdentity) -> str | None:
 
 def claim(table: TableIdentity, ledger: str) -> None:
     """The table belongs to this ledger from here on; LedgerError where it belongs to another."""
-    for mark in table.marks:
-        _refuse_other(_place(mark), ledger)
-    for mark in table.marks:
-        _write(_place(mark), ledger)
+    _note_key(make=True)
+    places = _places(table)
+    for place in places:
+        _refuse_other(place, ledger)
+    for place in places:
+        _write(place, {"ledger": ledger})
         # Where two came at once, the note that stands is the one that counts.
-        _refuse_other(_place(mark), ledger)
+        _refuse_other(place, ledger)
+
+
+def settle(table: TableIdentity, ledger: ChainedLedger) -> None:
+    """The table belongs to this very ledger from here on; LedgerError where it was accounted for in another or an earlier one.
+
+    A note names the ledger by its place and, beside it, by the name that was drawn when it was made. A new ledger that was
+    put where a lost one had been has another name, and is refused: it would be a second budget.
+    """
+    claim(table, ledger.address)
+    for place in _places(table):
+        made = place.with_suffix(".made")
+        _write(made, {"ledger": ledger.name})
+        if _read(made) != ledger.name:
+            raise LedgerError(
+                say(
+                    "The ledger {ledger} is not the one this table was accounted for in, but a newer one at its place.",
+                    ledger=ledger.address.removeprefix("file:"),
+                ),
+                "What was spent is not in it, so it would be a second budget for the same table.",
+                _put_back(place),
+            )
+
+
+def refuse_lost(table: TableIdentity, where: str | Path, seal: Path | None = None) -> None:
+    """Nothing, or LedgerError where the table had a ledger there, and neither that nor its seal is left."""
+    if ledger_exists(where, seal):
+        return
+    for place in _places(table):
+        if place.with_suffix(".made").exists():
+            raise LedgerError(
+                say(
+                    "The ledger of this table is gone, and its seal too: {ledger}.",
+                    ledger=address_of(where).removeprefix("file:"),
+                ),
+                "How much of its budget was spent nobody knows any more, so a new one would be a second budget.",
+                _put_back(place),
+            )
+
+
+def refuse_second(table: TableIdentity) -> None:
+    """Nothing, or LedgerError where the table has a ledger, and is about to be asked on an account of its own."""
+    found = ledger_known(table)
+    if found is not None:
+        raise LedgerError(
+            say("This table is accounted for in a ledger: {ledger}.", ledger=found.removeprefix("file:")),
+            "A budget of this session's own beside it would be a second one, and nobody would see their sum.",
+            "Open that ledger and pass it: Session(table, budget=velado.open_ledger(...)).",
+        )
+
+
+def _put_back(place: Path) -> str:
+    return say(
+        "Put the newest copy of ledger and seal back. If they are lost, the budget counts as spent; an owner who decides "
+        "otherwise removes {notes} and begins anew.",
+        notes=place.with_suffix(".*"),
+    )
 
 
 def agree_version(ledger: str, version: str, content: str) -> None:
@@ -86,8 +116,8 @@ def agree_version(ledger: str, version: str, content: str) -> None:
     A version that followed the rows by itself would tell whoever repeats a question, for nothing, whether any row has
     changed. So the owner declares it, and a changed table under an old name is not served.
     """
-    place = _place(f"version:{ledger}:{version}")
-    _write(place, content)
+    place = _plain(f"version:{ledger}:{version}")
+    _write(place, {"ledger": content})
     if _read(place) != content:
         raise ParameterError(
             say(
@@ -114,9 +144,46 @@ def _refuse_other(place: Path, ledger: str) -> None:
         )
 
 
-def _place(mark: str) -> Path:
+def _places(table: TableIdentity) -> list[Path]:
+    """Where notes about the table lie or would lie, one for each mark."""
+    key = _note_key(make=False)
+    out = []
+    for mark in table.marks:
+        if mark.startswith(_OF_CELLS):
+            # A plain hash of cells would let whoever reads the folder test a guess of them.
+            out += (
+                [] if key is None else [_folder() / (hmac.digest(key, mark.encode(), "sha256").hex() + _NOTE)]
+            )
+        else:
+            out.append(_plain(mark))
+    # Notes of earlier versions are found too.
+    return out + [
+        old for mark in table.marks if mark.startswith("content:") if (old := _plain(mark)).exists()
+    ]
+
+
+def _plain(mark: str) -> Path:
     name = hashlib.sha256(mark.encode("utf-8", "surrogateescape")).hexdigest()
-    return state_folder() / "tables" / (name + ".json")
+    return _folder() / (name + _NOTE)
+
+
+def _folder() -> Path:
+    return state_folder() / "tables"
+
+
+def _note_key(make: bool) -> bytes | None:
+    """The key that notes made from cells are named under; it lies among them and is made with the first."""
+    place = _folder() / "key"
+    try:
+        if make and not place.exists():
+            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with suppress(FileExistsError):
+                appear(place, secure().randbytes(32))
+        return place.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _unwritable(str(error.strerror)) from None
 
 
 def _read(place: Path) -> str | None:
@@ -132,18 +199,22 @@ def _read(place: Path) -> str | None:
         ) from None
 
 
-def _write(place: Path, ledger: str) -> None:
+def _write(place: Path, note: dict[str, str]) -> None:
     """A whole note appears at *place*, or somebody else's stays there."""
     try:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with suppress(FileExistsError):
-            appear(place, json.dumps({"ledger": ledger}).encode())
+            appear(place, json.dumps(note).encode())
     except OSError as error:
-        raise LedgerError(
-            say("The note of which ledger a table has cannot be written ({reason}).", reason=error.strerror),
-            "Without it a second budget could be opened for the same table.",
-            "Make the state folder writable, or set VELADO_STATE to one that is.",
-        ) from None
+        raise _unwritable(str(error.strerror)) from None
+
+
+def _unwritable(reason: str) -> LedgerError:
+    return LedgerError(
+        say("The note of which ledger a table has cannot be written ({reason}).", reason=reason),
+        "Without it a second budget could be opened for the same table.",
+        "Make the state folder writable, or set VELADO_STATE to one that is.",
+    )
 
 
 # The ledger that goes with a file, so that asking from the command line is accounted for like any other asking.
@@ -174,14 +245,14 @@ def ledger_path(file: str | Path) -> Path:
     return path.with_name(path.name + ENDING)
 
 
-def has_ledger(file: str | Path, named: Path | None = None) -> bool:
+def has_ledger(file: str | Path, named: Path | None = None, schema: Schema | None = None) -> bool:
     """Whether questions about this file, or one with its content, are or ever were accounted for, in whatever ledger.
 
     *named* is the ledger that the schema names, which may be open before the first question.
     """
     if named is not None and ledger_exists(named):
         return True
-    return ledger_exists(ledger_path(file)) or ledger_known(TableIdentity.of_file(Path(file))) is not None
+    return ledger_exists(ledger_path(file)) or ledger_known(identity_of(Path(file), schema)) is not None
 
 
 def account_of(
@@ -200,18 +271,28 @@ def account_of(
     changes only by `velado ledger raise`, which leaves an entry in the chain.
     """
     place = str(ledger_path(file) if where is None else where)
+    known = table or identity_of(Path(file))
     # Where only the seal is left, opening says that the ledger is gone; a new one would be a second budget.
-    claim(table or TableIdentity.of_file(Path(file)), address_of(place))
+    claim(known, address_of(place))
+    refuse_lost(known, place, seal)
+    made = False
     if ledger_exists(place, seal):
-        return FileLedger(_opened(place, seal), place, made=False, only_this=False)
+        ledger = _opened(place, seal)
+    else:
+        try:
+            ledger = create_ledger(place, Path(file).name or "table", budget or asked, seal)
+            made = True
+        except LedgerError:
+            # Two first questions at once: one makes the ledger, the other finds it.
+            if not ledger_exists(place, seal):
+                raise
+            ledger = _opened(place, seal)
     try:
-        ledger = create_ledger(place, Path(file).name or "table", budget or asked, seal)
-    except LedgerError:
-        # Two first questions at once: one makes the ledger, the other finds it.
-        if not ledger_exists(place, seal):
-            raise
-        return FileLedger(_opened(place, seal), place, made=False, only_this=False)
-    return FileLedger(ledger, place, made=True, only_this=budget is None)
+        settle(known, ledger)
+    except BaseException:
+        ledger.close()
+        raise
+    return FileLedger(ledger, place, made=made, only_this=made and budget is None)
 
 
 def _opened(place: str, seal: Path | None) -> ChainedLedger:

@@ -88,7 +88,7 @@ def groups(
         from velado.query.store import has_ledger
 
         declared = read_schema(schema)
-        if has_ledger(file, declared.dataset.ledger_file):
+        if has_ledger(file, declared.dataset.ledger_file, declared):
             raise ParameterError(
                 say("Questions about '{file}' are accounted for in a ledger.", file=file.name),
                 "So its rows are private, and groups computed from them would tell of them outside every budget.",

@@ -294,7 +294,7 @@ def query(
         return
     with show.waiting():
         from velado.data.io import read_schema
-        from velado.query.accuracy import Wish, check_most, suggested_spend
+        from velado.query.accuracy import Wish, check_least, check_most, suggested_spend
         from velado.query.budget import LEAST, Budget
         from velado.query.plan import plan, plan_within
         from velado.query.session import (
@@ -305,7 +305,7 @@ def query(
             table_name,
         )
         from velado.query.sql import parse
-        from velado.query.store import TableIdentity, account_of
+        from velado.query.store import account_of
         from velado.settings import Where
 
         declared = read_schema(schema)
@@ -330,18 +330,23 @@ def query(
             assert allowed is not None
             asked = allowed
             made = plan(question, declared, unit, asked.measure, asked.total, extremes)
+            if made.draws:
+                check_least(asked.total, _least(price, file, ledger), asked.measure)
         else:
             wish = Wish.of(price.within, "within", Where("flag"))
             measure = "epsilon" if allowed is None else allowed.measure
-            made = plan_within(question, declared, unit, measure, wish, sure, extremes)
+            made = plan_within(
+                question, declared, unit, measure, wish, sure, extremes, least=_least(price, file, ledger)
+            )
             check_most(made.charge, None if allowed is None else allowed.total, measure)
             # An answer made of declared bounds costs nothing, but an account of nothing cannot be opened.
             asked = Budget(measure, made.charge or LEAST, None if allowed is None else allowed.delta)
         total = price.total(asked)
         if not price.price:
             with closing(_engine(file, declared, unit, source, name)) as engine:
-                table = TableIdentity.of_relation(source.engine, name) if source.remote else None
-                account = account_of(file, asked, where=ledger, seal=price.seal, budget=total, table=table)
+                account = account_of(
+                    file, asked, where=ledger, seal=price.seal, budget=total, table=engine.identity
+                )
                 with closing(account.ledger):
                     held = _same_measure(account, asked)
                     session = Session(
@@ -416,6 +421,22 @@ def _engine(file: Path, schema: Schema, unit: Unit, source: SourceFlags, name: s
     if file.suffix.lower() in SCANNED:
         return engine_for_file(file, schema, unit)
     return engine_for_table(read_table(file, schema), unit)
+
+
+def _least(price: PriceFlags, file: Path, ledger: str | Path | None) -> Fraction:
+    """The least a question spends of the budget that is there or is asked for; nothing where it is this question's alone."""
+    from velado.query.accuracy import least_spend
+    from velado.query.budget import spend_of
+    from velado.query.store import ledger_exists, ledger_path, open_ledger
+    from velado.settings import Where
+
+    place = ledger_path(file) if ledger is None else ledger
+    if ledger_exists(place, price.seal):
+        with closing(open_ledger(place, price.seal)) as account:
+            return least_spend(account.state().budget.total)
+    if price.budget is None:
+        return Fraction(0)
+    return least_spend(spend_of(price.budget, "budget", Where("flag")))
 
 
 def _same_measure(account: FileLedger, asked: Budget) -> Budget:
@@ -538,7 +559,7 @@ def _answer_as_in_the_paper(
                 chosen,
                 asked.scale_parameter,
                 seeded(asked.seed, "paper"),
-                has_ledger=ledger is not None or has_ledger(file, declared.dataset.ledger_file),
+                has_ledger=ledger is not None or has_ledger(file, declared.dataset.ledger_file, declared),
                 target=asked.target,
                 show_unprotected=asked.show_unprotected,
             )
