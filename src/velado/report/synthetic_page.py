@@ -63,7 +63,9 @@ def synthetic_page(made: Synthetic, sha256: str, sections: Sequence[Section] = (
         verdict=VerdictCard(
             state="good",
             label=say("Guaranteed: differential privacy"),
-            headline=say("No row is anybody's, and hardly anything depends on whether one of them took part."),
+            headline=say(
+                "No row is anybody's, and hardly anything depends on whether one of them took part."
+            ),
             details=(promise_sentence(made),),
         ),
         notice=Notice(
@@ -103,7 +105,9 @@ def _promise(made: Synthetic) -> Section:
         )
     items += [*(promise.warnings or ())]
     items.append(
-        say("The cells of every column were declared beforehand; a blank stands for what was missing or undeclared.")
+        say(
+            "The cells of every column were declared beforehand; a blank stands for what was missing or undeclared."
+        )
     )
     return section("promise", say("What is promised"), Bullets(items))
 
@@ -124,7 +128,9 @@ def _made(made: Synthetic) -> Section:
     if how.groups is not None and how.group_size is not None:
         blocks.append(
             say(
-                "{groups:,} groups of {size:,} rows each were averaged.", groups=how.groups, size=how.group_size
+                "{groups:,} groups of {size:,} rows each were averaged.",
+                groups=how.groups,
+                size=how.group_size,
             )
         )
     blocks.append(
@@ -132,7 +138,10 @@ def _made(made: Synthetic) -> Section:
             say("Every draw of noise"),
             list(how.steps),
             (say("what"), lambda step: _WHAT[step.what]),
-            (say("columns"), lambda step: listed([list(how.cells)[at] for at in step.columns]) if step.columns else "–"),
+            (
+                say("columns"),
+                lambda step: listed([list(how.cells)[at] for at in step.columns]) if step.columns else "–",
+            ),
             (say("noise"), lambda step: step.mechanism),
             (say("scale"), lambda step: number(step.scale, 4)),
             (say("cost"), lambda step: number(float(step.charge), 4)),
@@ -158,8 +167,12 @@ def _limits() -> Section:
                 say("It is not k-anonymous: rows may be unique, and a unique row is nobody's."),
                 say("Relations of columns that were not counted together are guessed from those that were."),
                 say("Small groups drown in noise: do not read single rows or rare combinations as facts."),
-                say("What is true of people in general can be learnt from it, of those who were not in it too."),
-                say("Further answers and tables from the same rows add to the cost; the ledger holds the sum."),
+                say(
+                    "What is true of people in general can be learnt from it, of those who were not in it too."
+                ),
+                say(
+                    "Further answers and tables from the same rows add to the cost; the ledger holds the sum."
+                ),
             ]
         ),
     )

@@ -55,19 +55,31 @@ def _worth(trial: Trial) -> Section:
             )
         )
     elif any(one.name.startswith("k=") for one in shown):
-        blocks.append(say("At equal loss: every k-anonymous table tried is nearer to the true pairs than the synthetic one."))
+        blocks.append(
+            say(
+                "At equal loss: every k-anonymous table tried is nearer to the true pairs than the synthetic one."
+            )
+        )
     if trial.no_models:
         blocks.append(say("Models were not tried: {reason}", reason=trial.no_models))
-    failed = [say("{table}: {reason}", table=one.title, reason=one.failed) for one in trial.tables if one.failed]
+    failed = [
+        say("{table}: {reason}", table=one.title, reason=one.failed) for one in trial.tables if one.failed
+    ]
     if failed:
         blocks += [say("Not made:"), Bullets(failed)]
     blocks.append(
         Bullets(
             [
-                say("Pairs: mean share of rows in wrong cells over all two-way tables; for the true rows, between the two parts of the split."),
+                say(
+                    "Pairs: mean share of rows in wrong cells over all two-way tables; for the true rows, between the two parts of the split."
+                ),
                 say("Models: area under the curve on true rows that were held out; 0.5 is guessing."),
-                say("Membership: how well somebody who knows whole rows tells those who were in the table from others; 0.5 is guessing, and the null is where guessing lies 95 times in 100."),
-                say("k-anonymous ranges were replaced by one of their values by lot, for pairs and membership."),
+                say(
+                    "Membership: how well somebody who knows whole rows tells those who were in the table from others; 0.5 is guessing, and the null is where guessing lies 95 times in 100."
+                ),
+                say(
+                    "k-anonymous ranges were replaced by one of their values by lot, for pairs and membership."
+                ),
             ]
         )
     )

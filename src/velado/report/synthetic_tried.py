@@ -50,4 +50,6 @@ class Trial:
         if own is None or own.fidelity is None:
             return None
         crowds = [one for one in self.tables if one.name.startswith("k=") and one.fidelity is not None]
-        return next((one.name for one in crowds if one.fidelity and one.fidelity.mean >= own.fidelity.mean), None)
+        return next(
+            (one.name for one in crowds if one.fidelity and one.fidelity.mean >= own.fidelity.mean), None
+        )

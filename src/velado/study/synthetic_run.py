@@ -91,7 +91,11 @@ def synthetic_manifest(found: Synthetic, sha256: str) -> dict[str, object]:
         "velado": package_version("velado"),
         "libraries": {name: package_version(name) for name in LIBRARIES},
         "promise": promise,
-        "cost": {"measure": found.cost.measure, "spent": str(found.cost.asked), "about": float(found.cost.asked)},
+        "cost": {
+            "measure": found.cost.measure,
+            "spent": str(found.cost.asked),
+            "about": float(found.cost.asked),
+        },
         "how": {name: value for name, value in told["how"].items() if name != "stored"},
         "output": {"file": TABLE, "sha256": sha256, **told["result"]},
     }

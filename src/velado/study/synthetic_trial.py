@@ -89,7 +89,14 @@ def _held_out(table: Table, unit: Unit, random: np.random.Generator) -> pl.Serie
     """Which rows are held out: about three in ten units, whole."""
     if unit.column is None:
         return pl.Series(random.random(table.rows) < HELD_OUT)
-    owners = table.frame.get_column(unit.column).cast(pl.String).rank("dense").fill_null(0).to_numpy().astype(np.int64)
+    owners = (
+        table.frame.get_column(unit.column)
+        .cast(pl.String)
+        .rank("dense")
+        .fill_null(0)
+        .to_numpy()
+        .astype(np.int64)
+    )
     chosen = random.random(int(owners.max(initial=0)) + 1) < HELD_OUT
     return pl.Series(chosen[owners])
 
@@ -102,7 +109,9 @@ def _target(table: Table, axes: Sequence[Axis]) -> str | None:
 
 def _encoder(lesson: Table, target: str | None, features: Sequence[str]) -> tuple[Encoder | None, str]:
     if target is None:
-        return None, say("No target was named, and the schema does not have exactly one sensitive column with declared values.")
+        return None, say(
+            "No target was named, and the schema does not have exactly one sensitive column with declared values."
+        )
     if not features:
         return None, say("There is no other column to learn from.")
     try:
@@ -168,7 +177,9 @@ def _areas(frame: pl.DataFrame, encoder: Encoder, exam: pl.DataFrame, seed: int)
 
 
 def _failed(name: str, title: Sentence, promise: Sentence, error: VeladoError) -> Tried:
-    return Tried(name=name, title=title, promise=promise, fidelity=None, areas={}, attack=None, failed=error.what)
+    return Tried(
+        name=name, title=title, promise=promise, fidelity=None, areas={}, attack=None, failed=error.what
+    )
 
 
 def _crowd(

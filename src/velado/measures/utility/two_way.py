@@ -36,12 +36,15 @@ def two_way(true: Sequence[Codes], shown: Sequence[Codes], sizes: Sequence[int])
     1.0
     """
     alone = [
-        _apart(_shares([a], [size]), _shares([b], [size])) for a, b, size in zip(true, shown, sizes, strict=True)
+        _apart(_shares([a], [size]), _shares([b], [size]))
+        for a, b, size in zip(true, shown, sizes, strict=True)
     ]
     pairs = {}
     for one, other in combinations(range(len(sizes)), 2):
         both = [sizes[one], sizes[other]]
-        pairs[one, other] = _apart(_shares([true[one], true[other]], both), _shares([shown[one], shown[other]], both))
+        pairs[one, other] = _apart(
+            _shares([true[one], true[other]], both), _shares([shown[one], shown[other]], both)
+        )
     pair = max(pairs, key=lambda at: pairs[at], default=None)
     return TwoWay(
         one_way=float(np.mean(alone)),

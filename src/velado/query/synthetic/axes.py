@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated
 
 import numpy as np
 import polars as pl
@@ -21,13 +20,8 @@ from velado.errors import ParameterError, QueryRefused
 from velado.query.domains import decimal_text, key_of
 from velado.query.needs import Grid
 from velado.query.unit import Unit
-from velado.settings import Setting
 from velado.text import join, listed, say
 
-Bins = Annotated[
-    int,
-    Setting("the most cells a number is cut into", ge=1, le=1000, why=say("Each cell gets noise of its own.")),
-]
 DEFAULT_BINS = 32
 
 
@@ -113,7 +107,9 @@ class Axis:
         if series.dtype == pl.String:
             numbers = series.set(series.is_in(list(missing)), None)
             if self.decimal != ".":
-                numbers = numbers.str.replace_all(".", "", literal=True).str.replace(self.decimal, ".", literal=True)
+                numbers = numbers.str.replace_all(".", "", literal=True).str.replace(
+                    self.decimal, ".", literal=True
+                )
             values = numbers.str.strip_chars().cast(pl.Float64, strict=False)
         else:
             values = series.cast(pl.Float64)
@@ -201,14 +197,3 @@ def _fixes(columns: Sequence[Column], schema: Schema) -> Iterator[str]:
             else:
                 yield error.fix
 
-
-def bins_of(value: int) -> int:
-    """The number of bins, if it is one.
-
-    >>> bins_of(32)
-    32
-    """
-    from velado.settings import checked_argument
-
-    checked_argument("bins", value, Bins)
-    return value

@@ -61,10 +61,12 @@ def group_size(rows: int) -> int:
     >>> group_size(27_000), group_size(1)
     (900, 1)
     """
-    return max(1, round(rows ** (2 / 3)))
+    return max(1, round(math.pow(rows, 2 / 3)))
 
 
-def microaggregate(axes: Sequence[Axis], codes: Sequence[Codes], till: Till, size: int | None = None) -> Averages:
+def microaggregate(
+    axes: Sequence[Axis], codes: Sequence[Codes], till: Till, size: int | None = None
+) -> Averages:
     """The rows' groups were averaged within the till's total; *size* rows make a group.
 
     The columns' shares are alike. O(n log n) for the order.
@@ -78,14 +80,46 @@ def microaggregate(axes: Sequence[Axis], codes: Sequence[Codes], till: Till, siz
     held = till.counts((), np.array([codes[0].size], dtype=np.int64), till.total * COUNTING)
     rows = max(1, int(held.counts[0]))
     made = Averages(rows, min(rows, size or group_size(rows)), ())
-    order = _order(axes, codes)
-    taken = made.groups * made.size
     share = (till.total - till.total * COUNTING) / len(axes)
-    parts = []
-    for at, axis in enumerate(axes):
-        cells = _filled(codes[at][order[:taken]], taken, axis)
-        parts.append(_told(axis, cells.reshape(made.groups, made.size), at, till, share))
+    parts = [
+        _told(part, at, till, share)
+        for at, part in enumerate(group_sums(axes, codes, made.groups, made.size, till.unit.rows))
+    ]
     return Averages(rows, made.size, tuple(parts))
+
+
+@dataclass(frozen=True, repr=False)
+class GroupSums:
+    """The exact sums or counts of every group of one column, and the most one unit moves them, in L1 and in L2.
+
+    >>> GroupSums(np.array([3, 4]), 2, 2)
+    GroupSums(2 groups, moved by 2 and 2)
+    """
+
+    exact: Counts
+    l1: int
+    l2: int
+
+    def __repr__(self) -> str:
+        return f"GroupSums({self.exact.shape[0]} groups, moved by {self.l1} and {self.l2})"
+
+
+def group_sums(
+    axes: Sequence[Axis], codes: Sequence[Codes], groups: int, size: int, unit_rows: int
+) -> list[GroupSums]:
+    """Every column's sums (numbers) or counts (categories) in *groups* groups of *size* rows that follow one another in the fixed order.
+
+    The bounds are those of the module's text; L2 is rounded up to a whole number.
+    """
+    order, taken = _order(axes, codes), groups * size
+    out = []
+    for axis, column in zip(axes, codes, strict=True):
+        cells = _filled(column[order[:taken]], taken, axis).reshape(groups, size)
+        exact, reach, spread = _exact(axis, cells)
+        moved = unit_rows * reach
+        l2 = moved * (math.isqrt(spread * groups - 1) + 1)
+        out.append(GroupSums(exact, moved * spread * groups, l2))
+    return out
 
 
 def _order(axes: Sequence[Axis], codes: Sequence[Codes]) -> NDArray[np.int64]:
@@ -96,7 +130,8 @@ def _order(axes: Sequence[Axis], codes: Sequence[Codes]) -> NDArray[np.int64]:
         for axis, cells in zip(axes, codes, strict=True):
             place = cells.astype(np.int64) * (1 << bits) // axis.size
             curve = curve * 2 + (place >> (bits - 1 - bit) & 1)
-    return np.lexsort((*reversed(codes), curve))
+    order: NDArray[np.int64] = np.lexsort([*codes[::-1], curve])
+    return order
 
 
 def _filled(cells: Codes, taken: int, axis: Axis) -> Codes:
@@ -105,21 +140,21 @@ def _filled(cells: Codes, taken: int, axis: Axis) -> Codes:
     return np.concatenate([cells, np.full(short, axis.size - 1, dtype=np.int32)]) if short > 0 else cells
 
 
-def _told(axis: Axis, groups: Codes, at: int, till: Till, share: Fraction) -> Counts:
-    """Noisy sums of a number, or noisy counts of categories, of every group."""
+def _exact(axis: Axis, groups: Codes) -> tuple[Counts, int, int]:
+    """Sums or counts of every group, how far one row reaches in a cell of them, and how many cells it touches in a group."""
     count = groups.shape[0]
     if axis.grid is None:
         flat = np.repeat(np.arange(count), groups.shape[1]) * axis.size + groups.ravel()
-        exact = np.bincount(flat, minlength=count * axis.size).astype(np.int64).reshape(count, axis.size)
-        reach, spread = 1, 2
-    else:
-        # A blank counts as the middle of the domain: it has no number, and must not move a sum further than one has.
-        middles = np.array([*_middles(axis), _middle(axis)], dtype=np.int64)
-        exact = middles[groups].sum(axis=1).astype(np.int64)
-        reach, spread = int(middles.max(initial=1)), 1
-    pure = till.measure == "epsilon"
-    rows = till.unit.rows * reach
-    moved = rows * spread * count if pure else rows * math.isqrt(spread * count - 1) + rows
+        counts = np.bincount(flat, minlength=count * axis.size).astype(np.int64)
+        return counts.reshape(count, axis.size), 1, 2
+    # A blank counts as the middle of the domain: it has no number, and must not move a sum further than one has.
+    middles = np.array([*_middles(axis), _middle(axis)], dtype=np.int64)
+    return middles[groups].sum(axis=1).astype(np.int64), max(1, int(middles.max())), 1
+
+
+def _told(sums: GroupSums, at: int, till: Till, share: Fraction) -> Counts:
+    """The sums with noise, for at most *share*."""
+    moved = sums.l1 if till.measure == "epsilon" else sums.l2
     if moved > noise.MOST_SENSITIVITY:
         raise QueryRefused(
             "One unit could move the groups' sums by more than noise can hide.",
@@ -128,13 +163,15 @@ def _told(axis: Axis, groups: Codes, at: int, till: Till, share: Fraction) -> Co
         )
     scale, charge = noise.calibrate(till.mechanism, till.measure, moved, share)
     till.enter(Step("averages", (at,), till.mechanism, moved, scale, charge))
-    return noise.add(till.mechanism, till.measure, scale, exact)
+    return noise.add(till.mechanism, till.measure, scale, sums.exact)
 
 
 def _middles(axis: Axis) -> list[int]:
     """The index in the middle of each bin, from the lower bound of the grid."""
     assert axis.grid is not None
-    return [(low + high - 1) // 2 - axis.grid.low for low, high in zip(axis.edges, axis.edges[1:], strict=False)]
+    return [
+        (low + high - 1) // 2 - axis.grid.low for low, high in zip(axis.edges, axis.edges[1:], strict=False)
+    ]
 
 
 def _middle(axis: Axis) -> int:

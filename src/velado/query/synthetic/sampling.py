@@ -45,7 +45,9 @@ def sample(fitted: Fitted, rows: int, random: np.random.Generator) -> list[Codes
     return out
 
 
-def _dealt(cumulative: NDArray[np.float64], state: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.int64]:
+def _dealt(
+    cumulative: NDArray[np.float64], state: NDArray[np.int64], random: np.random.Generator
+) -> NDArray[np.int64]:
     """For every row a value by the cumulative shares of its state."""
     states, values = cumulative.shape
     shuffled = random.permutation(state.size)

@@ -74,7 +74,9 @@ class Wanted:
     ] = "auto"
     bins: Annotated[
         int,
-        Setting("the most cells a number is cut into", ge=1, le=1000, why=say("Each cell gets noise of its own.")),
+        Setting(
+            "the most cells a number is cut into", ge=1, le=1000, why=say("Each cell gets noise of its own.")
+        ),
     ] = DEFAULT_BINS
     rows: Annotated[
         int | None,
@@ -204,7 +206,10 @@ def synthesize(
     # All of this is public: what is wrong with it is said before a row is read or a ledger is made.
     axes = axes_of(declared, whom, settled.columns, settled.bins)
     total = None if budget is None else Budget(asked.measure, exact(budget), asked.delta)
-    with _engine(source, declared, whom) as (engine, name), _account(source, ledger, asked, total, seal, name) as held:
+    with (
+        _engine(source, declared, whom) as (engine, name),
+        _account(source, ledger, asked, total, seal, name) as held,
+    ):
         return from_engine(engine, declared, axes, settled, asked, held, name=name, analyst=analyst)
 
 
@@ -324,7 +329,9 @@ class _Drawn:
             averages = None
             if kept is not None:
                 empty = Averages(int(kept[0]), int(kept[1]), ())
-                shapes = [[empty.groups] if axis.grid is not None else [empty.groups, axis.size] for axis in axes]
+                shapes = [
+                    [empty.groups] if axis.grid is not None else [empty.groups, axis.size] for axis in axes
+                ]
                 parts = tuple(_unpacked(*pair) for pair in zip(kept[2], shapes, strict=True))
                 averages = Averages(empty.rows, empty.size, parts)
             return cls(str(told["way"]), measured, steps, averages)
@@ -447,7 +454,11 @@ def _engine(source: Any, schema: Schema, unit: Unit) -> Iterator[tuple[CodedRows
         path = Path(source)
         name = table_name(path.name)
         scanned = path.suffix.lower() in SCANNED
-        engine = engine_for_file(path, schema, unit) if scanned else engine_for_table(read_table(path, schema), unit)
+        engine = (
+            engine_for_file(path, schema, unit)
+            if scanned
+            else engine_for_table(read_table(path, schema), unit)
+        )
     else:
         table = source if isinstance(source, Table) else read_table(source, schema, "drop")
         name = table_name(table.source)
@@ -481,5 +492,3 @@ def _account(
         )
     with closing(opened):
         yield opened
-
-

@@ -28,7 +28,10 @@ class PaidFlags:
     rho: flags.Rho = None
     delta: Annotated[
         str | None,
-        option("--delta D", help="With --epsilon: spend it as zCDP, which is more exact, with this chance to fail."),
+        option(
+            "--delta D",
+            help="With --epsilon: spend it as zCDP, which is more exact, with this chance to fail.",
+        ),
     ] = None
     budget: Annotated[
         str | None,
@@ -39,7 +42,10 @@ class PaidFlags:
     ] = None
     ledger: Annotated[
         str | None,
-        option("--ledger PATH|URL", help="The ledger; default: as [dataset] of the schema says, else FILE.ledger."),
+        option(
+            "--ledger PATH|URL",
+            help="The ledger; default: as [dataset] of the schema says, else FILE.ledger.",
+        ),
     ] = None
     seal: flags.SealFile = None
     analyst: Annotated[str, option("--analyst NAME", help="In whose name it is debited.")] = "owner"
@@ -119,11 +125,16 @@ def synthesize(
     how: MadeFlags,
     target: Annotated[
         str | None,
-        option("--target COLUMN", help="What models of the report are to tell; default: the only sensitive column."),
+        option(
+            "--target COLUMN",
+            help="What models of the report are to tell; default: the only sensitive column.",
+        ),
     ] = None,
     report: Annotated[
         bool,
-        option("--report/--no-report", help="Compare with true rows and k-anonymous tables, for the owner alone."),
+        option(
+            "--report/--no-report", help="Compare with true rows and k-anonymous tables, for the owner alone."
+        ),
     ] = True,
     output: Annotated[
         Path, option("--output -o DIR", help="Folder for the table and its private part; it must not exist.")
