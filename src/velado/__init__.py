@@ -53,6 +53,7 @@ _HOME = {
     "publish_table": "velado.study.engine_run",
     "read_schema": "velado.data.io",
     "read_table": "velado.data.io",
+    "synthesize": "velado.query.synthetic.synthesize",
     "to_frame": "velado.data.frames",
     "transform": "velado.release.transform",
     "verify": "velado.release.verify",

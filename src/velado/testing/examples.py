@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -25,6 +26,9 @@ from velado.report.evidence.pack import EvidencePack
 from velado.study.engine_run import EnginePublished, publish_files
 from velado.study.evidence import gather_evidence
 from velado.study.run import Published, publish
+
+if TYPE_CHECKING:
+    from velado.query.synthetic.synthesize import Synthetic
 
 
 def small_table(**columns: tuple[Role, Kind, str]) -> Table:
@@ -183,3 +187,22 @@ def small_evidence() -> EvidencePack:
         out, key = Path(folder) / "out", Key(bytes(range(40)))
         publish(frame, Schema.from_dict({"columns": columns}), "mondrian", k=2, out=out, key=key)
         return gather_evidence(out, "lgpd", key=key, now=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+
+
+@cache
+def small_synthetic() -> Synthetic:
+    """A synthetic table of a hundred people in two wards.
+
+    >>> small_synthetic().frame.columns
+    ['ward', 'age']
+    """
+    from velado.query.synthetic.synthesize import synthesize
+
+    schema = Schema(
+        {
+            "ward": Column("ward", "quasi", values=("a", "b")),
+            "age": Column("age", "quasi", "numeric", bounds=(0, 99), step=1.0),
+        }
+    )
+    frame = pl.DataFrame({"ward": ["a", "b"] * 50, "age": [str(at) for at in range(100)]})
+    return synthesize(frame, schema, epsilon=100)

@@ -39,6 +39,7 @@ from velado.apps.cli.commands import (  # noqa: F401  (each joins the applicatio
     _regress,
     _reproduce,
     _serve,
+    _synthesize,
     _transform,
     _verify,
 )
@@ -117,6 +118,7 @@ ORDER = [
     "methods",
     "presets",
     "query",
+    "synthesize",
     "regress",
     "predict",
     "groups",

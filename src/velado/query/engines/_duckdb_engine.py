@@ -8,17 +8,22 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import numpy as np
+from numpy.typing import NDArray
 
 from velado.errors import EngineError
+from velado.query.engines._coded import coded
 from velado.query.engines._compile import DUCKDB, Layout, Statement
 from velado.query.engines._tally import tally, too_slow
 from velado.query.identity import TableIdentity
 from velado.query.needs import Counts, Keys, Needs, Tallies
 from velado.query.values import Predicate
+
+if TYPE_CHECKING:
+    from velado.query.synthetic.axes import Axis
 
 # Time limits for calls that only another thread can stop: one thread watches all of them, however many run at once.
 
@@ -123,6 +128,7 @@ class DuckDBEngine:
         self._watchdog = Watchdog()
         self._statements: dict[str, duckdb.Statement] = {}
         (rows,) = connection.execute("SELECT count(*) FROM kept").fetchall()[0]
+        self._rows = int(rows)
         if rows <= ROW_GROUP:
             # One thread scans a row group; the others would be woken at every question to find nothing to do.
             connection.execute("SET threads = 1")
@@ -173,6 +179,21 @@ class DuckDBEngine:
             if watch is not None:
                 self._watchdog.end(watch)
             cursor.close()
+
+    def coded(self, axes: Sequence[Axis]) -> list[NDArray[np.int32]]:
+        """One array of cells for each axis, a place for each kept row."""
+        if self._connection is None:
+            raise _failed()
+
+        def fetch(statement: Statement, sql: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+            found = cursor.execute(sql, statement.parameters).fetchnumpy()
+            return np.asarray(found["r"], dtype=np.int64), np.asarray(found["k"], dtype=np.int64)
+
+        try:
+            cursor = self._connection.cursor()
+            return coded(self._layout, axes, self._rows, fetch)
+        except duckdb.Error:
+            raise _failed() from None
 
     def close(self) -> None:
         """Give back memory and what was written to disk; a later tally is an EngineError."""
