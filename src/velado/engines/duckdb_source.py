@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import base64
-import glob
 import hashlib
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from fnmatch import fnmatch
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import polars as pl
@@ -30,10 +27,11 @@ from velado.engines.duckdb_files import (
     stamp,
     threads,
 )
+from velado.engines.lake_files import lake_files, lake_root
 from velado.engines.piecewise import joined
-from velado.engines.places import ARROW, CSV, PARQUET
 from velado.engines.room import DEFAULT_ROOM
 from velado.engines.row_source import (
+    PLACE,
     ROWS,
     Coding,
     FileSink,
@@ -56,70 +54,6 @@ _ROW_GROUP = 122_880
 _WHOLE_HASH = 1 << 64
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _LOOKS = 0.5
-
-
-def lake_files(place: str | Path) -> list[Path]:
-    """The files that a path, a folder or a pattern names, sorted; a folder stands for all CSV, Parquet or Arrow files below it.
-
-    >>> lake_files("no/such/*.parquet")
-    Traceback (most recent call last):
-    velado.errors.TableError: No file matches 'no/such/*.parquet'. Nothing was read. Check the path; quote a pattern so that the shell leaves it alone.
-    """
-    text = str(place)
-    if os.path.isfile(text):
-        return [Path(text)]
-    root = lake_root(text)
-    if os.path.isdir(text):
-        below = [Path(folder, name) for folder, _, names in os.walk(text) for name in names]
-        found = [path for path in below if _is_table(path, root)]
-    else:
-        rest = Path(text).parts[len(root.parts) :]
-        # A link that leads nowhere is a part that cannot be read, and is refused by whoever reads it.
-        below = [root / name for name in glob.glob(os.path.join("", *rest), root_dir=root, recursive=True)]
-        found = [path for path in below if not path.is_dir() and not is_hidden(path, root, rest)]
-    if not found:
-        raise TableError(
-            say("No file matches '{place}'.", place=text),
-            "Nothing was read.",
-            "Check the path; quote a pattern so that the shell leaves it alone.",
-        )
-    return sorted(found)
-
-
-def lake_root(place: str | Path) -> Path:
-    """The folder that a path, a folder or a pattern begins at; folders below it may tell columns.
-
-    >>> lake_root("lake/year=*/*.parquet").name, lake_root("lake/year=2024/*.parquet").name
-    ('lake', 'year=2024')
-    """
-    text = str(place)
-    if os.path.isdir(text):
-        return Path(text)
-    root = Path()
-    for part in Path(text).parts[:-1]:
-        # A folder that is called so is no pattern.
-        if glob.has_magic(part) and not (root / part).is_dir():
-            break
-        root /= part
-    return root
-
-
-def _is_table(path: Path, root: Path) -> bool:
-    return not is_hidden(path, root, ()) and path.suffix.lower() in (*PARQUET, *CSV, *ARROW)
-
-
-def is_hidden(path: PurePath, root: PurePath, asked: Sequence[str]) -> bool:
-    """Whether a file below *root* is none of the table's, by its name or that of a folder, unless a part of the pattern *asked* for it.
-
-    >>> is_hidden(Path("lake/_temporary/0/a.parquet"), Path("lake"), ["**", "*.parquet"])
-    True
-    """
-    # Writers of lakes leave _SUCCESS, .crc and folders of unfinished work beside the data; who asks for them gets them.
-    named = [part for part in asked if part[:1] in ("_", ".")]
-    return any(
-        part[:1] in ("_", ".") and not any(fnmatch(part, own) for own in named)
-        for part in path.relative_to(root).parts
-    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -221,6 +155,19 @@ class DuckDBSource:
         ((found,),) = self._ask(f"SELECT approx_count_distinct(hash({cells})) FROM {{rows}}").fetchall()
         return min(int(found), self.rows)
 
+    def numbered(self) -> DuckDBSource:
+        """The same rows set aside, each with its number in a further column."""
+        relation, condition = self._rows()
+        number = f"row_number() OVER () - 1 AS f{len(self.types)}"
+        self._run(
+            f"CREATE OR REPLACE TEMP TABLE numbered_rows AS SELECT {', '.join(self._cells)}, {number} FROM {relation}{condition}"
+        )
+        return self._with_numbers()
+
+    def _with_numbers(self) -> DuckDBSource:
+        types = self.types.append(pa.field(PLACE, pa.int64()))
+        return replace(self, relation="temp.numbered_rows", types=types, where=(), placed="")
+
     def room(self) -> int:
         """How many bytes DuckDB may hold in memory."""
         ((told,),) = self._ask("SELECT current_setting('memory_limit')").fetchall()
@@ -249,6 +196,8 @@ class DuckDBSource:
                 "They cannot be written to a server's table yet.",
                 "Leave --to out, and load the published file there.",
             )
+        if recoding.keys.placed and PLACE not in self.types.names:
+            return self._with_numbers().write(recoding, sink)
         codes, joins = self._coded(recoding.keys.codings)
         keys = recoding.keys.expressions(codes)
         self._hold("tuple_groups", recoding.mapping)
