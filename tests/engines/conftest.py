@@ -9,9 +9,9 @@ import pytest
 from tests.query.conftest import postgres_url as postgres_url
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def session() -> Iterator[Any]:
-    """A Spark session on this machine."""
+    """A Spark session on this machine, one for all tests."""
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -20,6 +20,11 @@ def session() -> Iterator[Any]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "1g",
+        # Java that runs for minutes earns neither its second compiler nor its parallel collector.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.locality.wait": "0",
+        "spark.shuffle.compress": "false",
+        "spark.default.parallelism": "2",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.codegen.wholeStage": "false",

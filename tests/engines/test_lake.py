@@ -11,7 +11,7 @@ from tests.engines.same_table import KEY
 
 from velado.data.schema import Schema
 from velado.engines.duckdb_source import DuckDBSource, open_files
-from velado.engines.lake import lake_files
+from velado.engines.lake_files import lake_files
 from velado.engines.row_source import FileSink
 from velado.errors import (
     EngineError,

@@ -10,7 +10,7 @@ from tests.engines.same_table import KEY
 from velado.data.io import read_table
 from velado.data.schema import Schema
 from velado.engines.duckdb_source import DuckDBSource, of_arrow, open_files
-from velado.engines.lake import lake_files
+from velado.engines.lake_files import lake_files
 from velado.engines.remote_files import of_parquet
 from velado.errors import TableError
 from velado.study.engine_run import publish_files

@@ -28,10 +28,11 @@ from velado.engines.duckdb_files import (
     stamp,
     threads,
 )
-from velado.engines.lake import lake_files, lake_root
+from velado.engines.lake_files import lake_files, lake_root
 from velado.engines.piecewise import joined
 from velado.engines.room import DEFAULT_ROOM
 from velado.engines.row_source import (
+    PLACE,
     ROWS,
     Coding,
     FileSink,
@@ -169,6 +170,19 @@ class DuckDBSource:
         ((found,),) = self._ask(f"SELECT approx_count_distinct(hash({cells})) FROM {{rows}}").fetchall()
         return min(int(found), self.rows)
 
+    def numbered(self) -> DuckDBSource:
+        """The same rows set aside, each with its number in a further column."""
+        relation, condition = self._rows()
+        number = f"row_number() OVER () - 1 AS f{len(self.types)}"
+        self._run(
+            f"CREATE OR REPLACE TEMP TABLE numbered_rows AS SELECT {', '.join(self._cells)}, {number} FROM {relation}{condition}"
+        )
+        return self._with_numbers()
+
+    def _with_numbers(self) -> DuckDBSource:
+        types = self.types.append(pa.field(PLACE, pa.int64()))
+        return replace(self, relation="temp.numbered_rows", types=types, where=(), placed="")
+
     def room(self) -> int:
         """How many bytes DuckDB may hold in memory."""
         ((told,),) = self._ask("SELECT current_setting('memory_limit')").fetchall()
@@ -197,6 +211,8 @@ class DuckDBSource:
                 "They cannot be written to a server's table yet.",
                 "Leave --to out, and load the published file there.",
             )
+        if recoding.keys.placed and PLACE not in self.types.names:
+            return self._with_numbers().write(recoding, sink)
         codes, joins = self._coded(recoding.keys.codings)
         keys = recoding.keys.expressions(codes)
         self._hold("tuple_groups", recoding.mapping)

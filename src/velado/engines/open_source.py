@@ -8,7 +8,7 @@ from typing import Literal
 from velado.data.schema import Schema
 from velado.engines.attached_database import database_kind, open_database
 from velado.engines.duckdb_source import open_files
-from velado.engines.lake import lake_files
+from velado.engines.lake_files import lake_files
 from velado.engines.places import DATABASES, REMOTE, SERVERS
 from velado.engines.postgres_source import open_table
 from velado.engines.remote_files import open_remote

@@ -20,6 +20,7 @@ from velado.data.blanks import NoValue
 from velado.engines.duckdb_files import need
 from velado.engines.room import room_of
 from velado.engines.row_source import (
+    PLACE,
     ROWS,
     Coding,
     Recoding,
@@ -254,6 +255,25 @@ class PostgresSource:
         )
         return min(found * slices, self.rows)
 
+    def numbered(self) -> PostgresSource:
+        """The same rows set aside, each with its number in a further column, in the order they lie in."""
+        # Else a scan may begin in the middle of the table, where another one is.
+        self._run("SET LOCAL synchronize_seqscans = off")
+        self._run("SET LOCAL max_parallel_workers_per_gather = 0")
+        number = f"row_number() OVER () - 1 AS {_quoted(PLACE)}"
+        PostgresTables(self).make("numbered_rows", f"SELECT r.*, {number} FROM {self._rows()}")
+        return self._with_numbers()
+
+    def _with_numbers(self) -> PostgresSource:
+        return replace(
+            self,
+            relation="pg_temp.numbered_rows",
+            types=self.types.append(pa.field(PLACE, pa.int64())),
+            cells=(*self.cells, f"r.{_quoted(PLACE)}"),
+            kinds=(*self.kinds, "int8"),
+            where=(),
+        )
+
     def room(self) -> int:
         """How many bytes may be held on this side."""
         return room_of(self.memory)
@@ -279,6 +299,8 @@ class PostgresSource:
                 "Writing it to a file would take it from the server's own care.",
                 "Give --to and --to-table.",
             )
+        if recoding.keys.placed and PLACE not in self.types.names:
+            return self._with_numbers().write(recoding, sink)
         codes, joins = self._coded(recoding.keys.codings)
         keys = recoding.keys.expressions(codes)
         tuples = "tuple_groups"

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from velado.engines.duckdb_files import connect, named_cells, need, quoted, refuse_alike, threads
 from velado.engines.duckdb_source import DEFAULT_MEMORY, DuckDBSource, counted_source
-from velado.engines.lake import is_hidden
+from velado.engines.lake_files import is_hidden
 from velado.engines.places import PARQUET
 from velado.errors import MissingExtra, ParameterError, TableError
 from velado.text import say

@@ -28,6 +28,8 @@ KEY = "key"
 """The name of the columns of packed tuples: key0, key1, ..."""
 CODE = "code"
 """The name of the column of value codes beside them."""
+PLACE = "number of the row in velado"
+"""The name of the column of row numbers, where rows were set aside with one."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,6 +78,11 @@ class TupleKeys:
             out[-1].append(at)
             room //= size
         return out
+
+    @property
+    def placed(self) -> bool:
+        """Whether a row's number is a part of its tuple, so that every row has one of its own."""
+        return any(coding.column == PLACE for coding in self.codings)
 
     @property
     def names(self) -> list[str]:
@@ -251,6 +258,20 @@ class TableSink:
 
 
 Sink = FileSink | TableSink
+
+
+@runtime_checkable
+class Numberable(Protocol):
+    """What a source can do, beside all that every one can, whose rows stand in an order of their own.
+
+    >>> from velado.engines.duckdb_source import of_arrow
+    >>> isinstance(of_arrow(pa.table({"age": [20]})), Numberable)
+    True
+    """
+
+    def numbered(self) -> RowSource:
+        """The same rows set aside, each with its number, from 0 on, in a further column PLACE; the source writes them too."""
+        ...
 
 
 @runtime_checkable

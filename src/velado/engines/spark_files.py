@@ -21,7 +21,7 @@ import pyarrow as pa
 from velado.data.formulas import formula_cells
 from velado.data.schema import Schema
 from velado.engines.duckdb_files import Scan, need, scan_files, stamp, threads
-from velado.engines.lake import lake_files, lake_root
+from velado.engines.lake_files import lake_files, lake_root
 from velado.engines.piecewise import joined
 from velado.engines.places import PARQUET
 from velado.engines.row_source import ROWS, FileSink, Recoding, Sink

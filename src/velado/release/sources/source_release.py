@@ -9,18 +9,19 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from velado.data.counted import listed
+from velado.data.counted import expanded, listed
 from velado.data.encoded import EncodedTable
 from velado.data.keys import Key
 from velado.data.partition import BoolArray, Int32Array, Int64Array, ValueEntries, group_by_codes
 from velado.data.schema import Schema
 from velado.data.table import Undeclared
-from velado.engines.row_source import Recoding, RowSource
+from velado.engines.row_source import Numberable, Recoding, RowSource
 from velado.errors import GuaranteeNotMet, ParameterError
 from velado.randomness import seeded
 from velado.release.asked_goal import goal_of, refuse_blanks, refuse_few
 from velado.release.goal import Checked, Goal, Progress, Promise, check_published, silent, within
 from velado.release.guarantees._guarantee import Guarantee
+from velado.release.methods import _method
 from velado.release.methods._method import Method, repair
 from velado.release.methods.mondrian import Mondrian
 from velado.release.prepare import check_columns
@@ -33,11 +34,12 @@ from velado.release.sources.source_plan import ChosenPlan, choose_plan
 from velado.release.sources.source_tuples import (
     SourceCodes,
     SourceTuples,
+    count_rows,
     count_tuples,
     read_codes,
     refuse_cells,
 )
-from velado.text import say
+from velado.text import join, say
 
 
 @dataclass(frozen=True, repr=False)
@@ -318,8 +320,17 @@ def plan_release(
         parts = prepared.chosen.part_rows
         counted, cells = cut_source(codes, method, goal, weights=weights, part_rows=parts, progress=progress)
         prepared = replace(prepared, counted=counted)
+    elif _searches_rows(method, codes):
+        codes, counted = count_rows(codes)
+        why = say(
+            "Up to {most:,} rows are searched one by one, as in memory.", most=_method.MOST_SEARCHED_ROWS
+        )
+        chosen = replace(prepared.chosen, why=join((prepared.chosen.why, why)))
+        prepared = replace(prepared, codes=codes, counted=counted, chosen=chosen)
     data = prepared.data
     seen = data.weighted(weights)
+    if codes.place is not None:  # every entry is a row, and told so
+        seen, _ = expanded(seen)
 
     def recode(share: float) -> Recoded:
         if cells is not None and isinstance(method, Mondrian):  # which drops no row, whatever share it may
@@ -349,6 +360,12 @@ def plan_release(
         if not spare:
             raise
         return planned(0.0)
+
+
+def _searches_rows(method: Method, codes: SourceCodes) -> bool:
+    """Whether the method does better with single rows, they are few, and the source can tell them apart: as in memory."""
+    few = codes.used.rows <= _method.MOST_SEARCHED_ROWS
+    return method.takes == "either" and few and isinstance(codes.used, Numberable)
 
 
 def counts_people(goal: Goal) -> bool:

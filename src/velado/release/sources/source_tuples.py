@@ -23,7 +23,7 @@ from velado.data.normal import value_codes
 from velado.data.partition import Int32Array, Int64Array, ValueEntries, ValueShape
 from velado.data.schema import Column, Schema
 from velado.data.table import Table
-from velado.engines.row_source import CODE, ROWS, Coding, RowSource, TupleKeys
+from velado.engines.row_source import CODE, PLACE, ROWS, Coding, Numberable, RowSource, TupleKeys
 from velado.errors import TableError
 from velado.release.goal import Progress, silent
 from velado.text import join, say, say_n
@@ -68,7 +68,8 @@ class SourceCodes:
     """The rows of a source that a method sees, and how each of their columns is coded; nothing of them is counted together yet.
 
     *values* and *person* are the codings of the sensitive columns and of people, where promises read them; *totals* are the rows of each sensitive value.
-    *blank_rows* are rows that left before because a quasi-identifier is blank.
+    *blank_rows* are rows that left before because a quasi-identifier is blank. *place* codes the rows' numbers where each row is to be
+    told apart.
 
     >>> import pyarrow as pa
     >>> from velado.engines.duckdb_source import of_arrow
@@ -87,11 +88,13 @@ class SourceCodes:
     blank_rows: int
     warnings: tuple[str, ...] = ()
     own_warnings: tuple[str, ...] = ()
+    place: Coding | None = None
 
     @property
     def keys(self) -> TupleKeys:
         """How a tuple of codes is packed."""
-        return TupleKeys(tuple(one.coding for one in self.columns))
+        place = () if self.place is None else (self.place,)
+        return TupleKeys((*(one.coding for one in self.columns), *place))
 
     def table(
         self,
@@ -103,7 +106,8 @@ class SourceCodes:
     ) -> EncodedTable:
         """Counted entries with these codes, all there are or a *part* of them, and what stands behind them."""
         columns = tuple(
-            replace(one.encoded, codes=own, moved=None) for one, own in zip(self.columns, codes, strict=True)
+            replace(one.encoded, codes=own, moved=None)
+            for one, own in zip(self.columns, codes[: len(self.columns)], strict=True)
         )
         whole = self.totals if part else None
         return EncodedTable(
@@ -328,6 +332,31 @@ def count_tuples(codes: SourceCodes, progress: Progress = silent) -> SourceTuple
         people = listed_values(codes.used, keys, entries, codes.person)
     data = codes.table(keys.unpack(entries), counts, sensitive, people)
     return SourceTuples(entries, data, (counts, None))
+
+
+def count_rows(codes: SourceCodes, progress: Progress = silent) -> tuple[SourceCodes, SourceTuples]:
+    """As `count_tuples`, with an entry for every row in the order they lie in, and the codes that tell them apart.
+
+    For methods that part rows with the same values, and for sources that can number them.
+
+    >>> import pyarrow as pa
+    >>> from velado.engines.duckdb_source import of_arrow
+    >>> from velado.testing.examples import table
+    >>> codes = read_codes(of_arrow(pa.table({"age": [30, 20, 30]})), table(age=[20, 30, 30]).schema)
+    >>> found = count_rows(codes)[1]
+    >>> found.data.columns[0].codes, found.data.counts, found.distinct
+    (array([1, 0, 1], dtype=int32), array([1, 1, 1]), 2)
+    """
+    assert isinstance(codes.used, Numberable)
+    numbers = np.arange(codes.used.rows, dtype=np.int64)
+    place = Coding(PLACE, pa.array(numbers), numbers.astype(np.int32), -1, max(codes.used.rows, 1))
+    codes = replace(codes, used=codes.used.numbered(), place=place)
+    found = count_tuples(codes, progress)
+    assert found.entries is not None
+    order = np.argsort(codes.keys.unpack(found.entries)[-1])
+    data = found.data.subset(order)
+    entries = tuple(own[order] for own in found.entries)
+    return codes, SourceTuples(entries, data, (data.classes.sizes, None))
 
 
 def counted_entries(used: RowSource, keys: TupleKeys) -> tuple[tuple[Int64Array, ...], Int64Array]:

@@ -1,4 +1,4 @@
-"""Which files a path, a folder or a pattern names: a lake is a table in many files, some of whose folders tell columns."""
+"""Which files are a table's, by a path, a folder or a pattern."""
 
 from __future__ import annotations
 
