@@ -21,6 +21,7 @@ ALL = (
     "parties",
     "evaluation",
     "federated",
+    "federated_privacy",
     "regression",
 )
 
