@@ -22,6 +22,7 @@ ALL = (
     "parties",
     "evaluation",
     "federated",
+    "federated_privacy",
     "regression",
 )
 

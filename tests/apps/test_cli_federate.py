@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 pytest.importorskip("flwr", reason="federated runs need velado[federated]")
 
-from velado.apps.cli.app import Command
+from velado.apps.cli.app import Command, spread
 from velado.apps.cli.commands import _federate as federate
 from velado.apps.cli.main import run as run_velado
 from velado.data.samples import hospital_csv, hospital_schema
@@ -45,7 +45,7 @@ def recipe(tmp_path: Path) -> Path:
 
 def velado(*words: object):
     app = typer.Typer()
-    app.command("federate", cls=Command)(federate.federate)
+    app.command("federate", cls=Command)(spread(federate.federate))
     done = copy_context().run(CliRunner().invoke, app, [str(word) for word in words], env={"VELADO_LANG": ""})
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
@@ -155,3 +155,27 @@ def test_mistakes_are_answered_with_the_nearest(recipe: Path, tmp_path: Path) ->
             velado(recipe, "-o", tmp_path / "out", "--dry-run")
     with pytest.raises(ParameterError, match="--engine cannot be 'ray'"):
         velado(recipe, "--engine", "ray")
+
+
+def test_a_run_with_noise_is_debited_before_it_begins_and_a_second_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from velado.data.samples import discharges_csv, discharges_schema
+    from velado.errors import BudgetExceeded
+
+    monkeypatch.setenv("VELADO_STATE", str(tmp_path / "state"))
+    table = tmp_path / "rows.csv"
+    table.write_bytes(discharges_csv().read_bytes())
+    path = tmp_path / "private.toml"
+    path.write_text(
+        f'[data]\ntable = "rows.csv"\nschema = "{discharges_schema().as_posix()}"\ntarget = "reinternado"\n'
+        'features = ["setor", "internacoes_previas", "urgencia"]\n[federation]\nclients = 3\nepsilon = 2\n',
+        "utf-8",
+    )
+    done = velado(path, "-o", tmp_path / "one", "--engine", "loop")
+    assert "Debited: rho " in done.stdout and "0 is left" in done.stdout
+    assert "A membership attack by the loss told" in done.stdout
+    assert "(2, 1e-06)-differential privacy" in " ".join(done.stdout.split())
+    with pytest.raises(BudgetExceeded):
+        velado(path, "-o", tmp_path / "two", "--engine", "loop")
+    assert not (tmp_path / "two").exists()

@@ -11,7 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from velado.data.samples import SAMPLE_FOLDER, hospital_csv, hospital_schema
+from velado.data.io import read_schema, read_table
+from velado.data.samples import (
+    SAMPLE_FOLDER,
+    discharges_csv,
+    discharges_schema,
+    hospital_csv,
+    hospital_schema,
+    make_discharges,
+)
 from velado.data.samples.make_hospital import check_digits, main
 from velado.data.schema import Schema
 from velado.data.taxonomy import from_paths
@@ -207,3 +215,25 @@ def test_the_script_makes_the_same_bytes_again(tmp_path: Path) -> None:
     assert made == set(MADE_FILES)
     for name in MADE_FILES:
         assert (tmp_path / "again" / name).read_bytes() == (SAMPLE_FOLDER / name).read_bytes(), name
+
+
+def test_the_discharges_are_made_again_byte_for_byte(tmp_path: Path) -> None:
+    make_discharges.main(["--out", str(tmp_path)])
+    for name in ("discharges.csv", "discharges.schema.toml"):
+        assert (tmp_path / name).read_bytes() == (SAMPLE_FOLDER / name).read_bytes()
+
+
+def test_who_comes_back_can_be_learned_from_what_a_release_leaves_as_it_is() -> None:
+    table = read_table(discharges_csv(), read_schema(discharges_schema()))
+    frame = table.frame
+    assert table.rows == 6000 and frame["registro"].n_unique() == 6000
+    back = (frame["reinternado"] == "sim").to_numpy()
+    assert 0.3 < back.mean() < 0.4
+    earlier = frame["internacoes_previas"].cast(int).to_numpy()
+    assert back[earlier >= 3].mean() > back[earlier == 0].mean() + 0.3
+    urgent = (frame["urgencia"] == "sim").to_numpy()
+    assert back[urgent].mean() > back[~urgent].mean() + 0.08
+    # Sex, town and schooling have no part in it beyond chance and the wards.
+    schooling = frame["escolaridade"].to_numpy()
+    shares = [back[schooling == one].mean() for one in np.unique(schooling)]
+    assert max(shares) - min(shares) < 0.1

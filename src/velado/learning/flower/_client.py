@@ -18,7 +18,14 @@ from velado.errors import ParameterError, VeladoError
 from velado.learning.flower._boosting import Trees, groups_of, grow, matrix_of
 from velado.learning.flower._local_rows import LocalRows, trains
 from velado.learning.flower._logistic import Weights, improved, scaled_probabilities
-from velado.learning.flower._masking import KEY_BYTES, Figures, masked, noise_tape, public_key
+from velado.learning.flower._masking import (
+    KEY_BYTES,
+    Figures,
+    keys_digest,
+    masked,
+    noise_tape,
+    public_key,
+)
 from velado.learning.flower._pooled_newton import figures_at, scores_of
 from velado.learning.flower._private_steps import noisy, plan_for, score_figures, step_figures
 from velado.learning.flower._terms import Agreed
@@ -47,12 +54,14 @@ class ClientState:
 class TrainingClient:
     """A client that is ready: what was agreed and prepared rows. What is derived from them is made once.
 
-    *debit* is called before the first figure with noise is drawn; it raises where the budget is spent.
+    *debit* is called before the first figure with noise is drawn; it raises where the budget is spent. *heard* is told the digest of
+    the keys that this client's masks are made with.
     """
 
     agreed: Agreed
     prepared: LocalRows
     debit: Callable[[], None] | None = None
+    heard: Callable[[str], None] | None = None
 
     @cached_property
     def scaled(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
@@ -145,6 +154,8 @@ def _summed(
             "The difference of two such sums would be one client's own.",
             "Start a new run.",
         )
+    if client.heard is not None:
+        client.heard(keys_digest(members, keys))
     kept: dict[str, npt.NDArray[Any]] = {**state.arrays, "members": np.array(members, dtype=np.int64)}
     weights = np.asarray(packet.arrays["weights"], dtype=np.float64)
     if agreed.federation.noise is None:

@@ -80,6 +80,7 @@ def read_own(node: Mapping[str, object], number: int) -> TrainingClient:
         private_folder(own)
         write_client(own, number, agreement.terms.agreed, prepared)
     client, federation = read_client(own, number), agreement.terms.federation
+    client = replace(client, heard=lambda digest: _write_private(own / "keys.txt", f"{digest}\n".encode()))
     if federation.noise is None:
         return client
     texts = {key: str(node[key]) for key in ("ledger", "seal", "budget") if node.get(key)}

@@ -296,7 +296,7 @@ class StudyRecipe:
         if self.federated is not None:
             own, given = table_of(self.federated), table_of(self.federated.federation)
             del own["federation"]
-            out["federated"] = own | {name: given[name] for name in FEDERATION}
+            out["federated"] = own | {name: given[name] for name in FEDERATION if name in given}
         return out
 
     @classmethod
