@@ -103,7 +103,7 @@ def _promise(made: Synthetic) -> Section:
                 delta=f"{promise.implies['delta']:g}",
             )
         )
-    items += [*(promise.warnings or ())]
+    items += [say("Warning: {text}", text=text) for text in promise.warnings or ()]
     items.append(
         say(
             "The cells of every column were declared beforehand; a blank stands for what was missing or undeclared."

@@ -397,7 +397,7 @@ def report_files(facts: EngineFacts, recipe: Recipe, key: Key) -> tuple[dict[str
         f"{PRIVATE}/{OWNER_FILE}": key.secret + b"\n",
     }
     with speaking("en"):
-        files[f"{PRIVATE}/measured.json"] = to_json(engine_figures(facts)).encode()
+        files[f"{PRIVATE}/measured.json"] = to_json(engine_figures(facts, recipe.doors)).encode()
     with speaking(recipe.language):
         page = engine_page(facts)
         files[f"{PUBLIC}/about.html"] = render_html(engine_public_page(facts)).encode()

@@ -43,7 +43,7 @@ from velado.release.goal import Goal, Progress, default_k, silent, within
 from velado.release.methods._method import Method
 from velado.release.methods.improve import Effort
 from velado.release.methods.progressive._polish import at_another_goal, without_dear_rows
-from velado.release.methods.progressive.lower_bound import lower_bound
+from velado.release.methods.progressive.lower_bound import BoundEffort, lower_bound
 from velado.release.methods.progressive.objectives.mixture import ObjectiveMixture
 from velado.release.methods.progressive.progressive import Progressive
 from velado.release.operations._operation import Operation
@@ -400,8 +400,8 @@ def best_possible(release: Release, effort: Bound = "fast") -> Mapping[str, obje
     # Rows that left before the method saw them lost everything; the bound speaks of the others.
     share = release.data.rows / release.table.rows
     brief = effort == "fast" and isinstance(release.method, Progressive) and release.method.effort == "fast"
-    work, how = (_BRIEF, "brief") if brief else (WORK, effort)
-    bound = share * lower_bound(release.data, k, work, how) + (1 - share)
+    how: BoundEffort = "brief" if brief else effort
+    bound = share * lower_bound(release.data, k, _BRIEF if brief else WORK, how) + (1 - share)
     reached = release.loss
     above = reached / bound - 1 if bound > 0 else (0.0 if reached <= 0 else None)
     if release.data.rows <= _WELL_BOUNDED:

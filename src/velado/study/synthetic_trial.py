@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -65,7 +66,12 @@ def try_synthetic(
         ("synthetic", own, say("synthetic")),
         ("microaggregate", "microaggregate", say("microaggregated with noise")),
     ):
-        how = {"method": method, "bins": wanted.bins, "columns": wanted.columns, "seed": seed}
+        how: dict[str, Any] = {
+            "method": method,
+            "bins": wanted.bins,
+            "columns": wanted.columns,
+            "seed": seed,
+        }
         try:
             if asked.measure == "epsilon":
                 made = synthesize(lesson, epsilon=asked.total, unit=unit, **how)

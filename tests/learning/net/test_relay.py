@@ -131,7 +131,10 @@ LIES = {
 def test_a_hello_that_was_changed_swapped_or_replayed_ends_the_job(few: Consortium, lie: str) -> None:
     with lying(few, [LIES[lie](few)]) as said:
         ending = run_client(few)
-    assert ending.failure is not None and "handed over a message that no party of the job wrote so" in ending.failure
+    assert (
+        ending.failure is not None
+        and "handed over a message that no party of the job wrote so" in ending.failure
+    )
     # Keys in the open is all that was said before, and that the job is over all that was said after it.
     assert {message.kind for message in said} == {"hello", "abort"}
 

@@ -41,7 +41,12 @@ def test_all_steps_together_cost_the_total_by_the_textbook(way, kind, unit):
     till = Till(kind, Fraction(3, 10), unit)
     rows = some_rows()
     if way == "microaggregate":
-        schema = Schema({f"c{at}": Column(f"c{at}", values=tuple("abcde"[:size]), missing="refuse") for at, size in enumerate(SIZES)})
+        schema = Schema(
+            {
+                f"c{at}": Column(f"c{at}", values=tuple("abcde"[:size]), missing="refuse")
+                for at, size in enumerate(SIZES)
+            }
+        )
         microaggregate(axes_of(schema, unit), rows.codes, till, 20)
     else:
         model = measure(SIZES, rows, till, way)
@@ -92,7 +97,11 @@ def test_a_unit_moves_the_sums_of_groups_by_no_more_than_is_hidden():
     random = seeded(4, "groups")
     tightest = [0.0, 0.0]
     for _ in range(400):
-        unit_rows, size, groups = int(random.integers(1, 4)), int(random.integers(1, 6)), int(random.integers(1, 5))
+        unit_rows, size, groups = (
+            int(random.integers(1, 4)),
+            int(random.integers(1, 6)),
+            int(random.integers(1, 5)),
+        )
         axes = axes_of(NUMBERS, Unit(), bins=20)
         rows = int(random.integers(0, groups * size + 4))
         table = [random.integers(0, axis.size, rows).astype(np.int32) for axis in axes]
@@ -104,13 +113,20 @@ def test_a_unit_moves_the_sums_of_groups_by_no_more_than_is_hidden():
             moved = (one.exact - other.exact).astype(float)
             assert np.abs(moved).sum() <= one.l1
             assert math.sqrt((moved**2).sum()) <= one.l2
-            tightest = [max(tightest[0], np.abs(moved).sum() / one.l1), max(tightest[1], np.linalg.norm(moved) / one.l2)]
+            tightest = [
+                max(tightest[0], np.abs(moved).sum() / one.l1),
+                max(tightest[1], np.linalg.norm(moved) / one.l2),
+            ]
     assert min(tightest) > 0.7
 
 
 def test_averages_without_noise_are_those_of_the_groups():
     axes = axes_of(NUMBERS, Unit(), bins=20)
-    codes = [np.array([0, 0, 9, 9], dtype=np.int32), np.array([0, 0, 2, 2], dtype=np.int32), np.array([1, 3, 7, 7], dtype=np.int32)]
+    codes = [
+        np.array([0, 0, 9, 9], dtype=np.int32),
+        np.array([0, 0, 2, 2], dtype=np.int32),
+        np.array([1, 3, 7, 7], dtype=np.int32),
+    ]
     made = microaggregate(axes, codes, Till("epsilon", Fraction(1000), Unit()), 2)
     assert (made.rows, made.groups) == (4, 2)
     age, ward, cost = shown(axes, made, seeded(0, "shown"))

@@ -62,7 +62,12 @@ def test_a_large_spend_gives_the_counts_back_with_each_person_cut_to_their_most(
     found = synthesize(frame, SCHEMA, epsilon=500, method="tree")
     kept = frame.filter(pl.int_range(pl.len()).over("who") < 2)
     for ward in "abc":
-        assert abs(kept.filter(pl.col("ward") == ward).height - found.frame.filter(pl.col("ward") == ward).height) <= 5
+        assert (
+            abs(
+                kept.filter(pl.col("ward") == ward).height - found.frame.filter(pl.col("ward") == ward).height
+            )
+            <= 5
+        )
     crossed = found.frame.filter((pl.col("ward") == "c") != (pl.col("ill") == "yes")).height
     assert crossed <= 10 + kept.filter((pl.col("ward") != "c") & (pl.col("ill") == "yes")).height
 
@@ -92,7 +97,9 @@ def test_asked_again_it_is_the_same_table_for_nothing():
         synthesize(people(299), SCHEMA, epsilon=1, ledger=ledger)
     grouped = memory_ledger("people", Budget.rho(2))
     one = synthesize(people(), SCHEMA, rho=1, ledger=grouped, method="microaggregate")
-    assert synthesize(people(), SCHEMA, rho=1, ledger=grouped, method="microaggregate").frame.equals(one.frame)
+    assert synthesize(people(), SCHEMA, rho=1, ledger=grouped, method="microaggregate").frame.equals(
+        one.frame
+    )
 
 
 class Watched:
@@ -221,7 +228,14 @@ def test_numbers_without_a_step_are_told_in_few_digits_within_their_bounds():
     numbers = told.drop_nulls()
     assert numbers.str.len_chars().max() <= 6 and numbers.cast(float).is_between(0.5, 12.25).all()
     comma = Axis.of(Schema(_only(kind="numeric", bounds=(0, 1), step=0.25).columns, decimal=","), "x")
-    assert set(comma.values(np.arange(comma.size, dtype=np.int32), seeded(0, "v"))) == {"0", "0,25", "0,5", "0,75", "1", None}
+    assert set(comma.values(np.arange(comma.size, dtype=np.int32), seeded(0, "v"))) == {
+        "0",
+        "0,25",
+        "0,5",
+        "0,75",
+        "1",
+        None,
+    }
 
 
 def _bound(hits: int, runs: int, misses: int) -> float:

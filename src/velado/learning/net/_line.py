@@ -320,7 +320,11 @@ class Errands:
             )
         if status != 200:
             raise ProtocolError(
-                say("{hub} handed over a message that no party of the job wrote so: {reason}", hub=self._hub, reason=reason),
+                say(
+                    "{hub} handed over a message that no party of the job wrote so: {reason}",
+                    hub=self._hub,
+                    reason=reason,
+                ),
                 "Whoever carries messages must not change, swap or invent one.",
                 "Ask the evaluator's people what happened; start a new job when it is clear.",
             )

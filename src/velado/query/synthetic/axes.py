@@ -196,4 +196,3 @@ def _fixes(columns: Sequence[Column], schema: Schema) -> Iterator[str]:
                 )
             else:
                 yield error.fix
-

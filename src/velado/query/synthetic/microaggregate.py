@@ -130,7 +130,7 @@ def _order(axes: Sequence[Axis], codes: Sequence[Codes]) -> NDArray[np.int64]:
         for axis, cells in zip(axes, codes, strict=True):
             place = cells.astype(np.int64) * (1 << bits) // axis.size
             curve = curve * 2 + (place >> (bits - 1 - bit) & 1)
-    order: NDArray[np.int64] = np.lexsort([*codes[::-1], curve])
+    order: NDArray[np.int64] = np.lexsort(np.stack([*codes[::-1], curve]))
     return order
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from velado.data.identifiers import identifying_columns
 from velado.measures.risk.attribute_disclosure import attribute_disclosure
 from velado.measures.risk.reidentification import reidentification, reidentification_of_people, uniqueness
+from velado.release.side_doors import DoorDecision
 from velado.release.side_doors.door import telling_columns
 from velado.report.engine_facts import EngineFacts
 from velado.report.evidence.figures import VERSION
 from velado.report.manifest import coarse
+from velado.settings import table_of
 from velado.text import told
 
 
-def engine_figures(facts: EngineFacts) -> dict[str, Any]:
+def engine_figures(facts: EngineFacts, decisions: Sequence[DoorDecision] = ()) -> dict[str, Any]:
     """The figures of a release that an engine wrote, under the names that `measured_figures` gives them.
 
     What compares single rows (the linkage attack, who knows a few columns) is None: a pack says that it was not measured.
@@ -95,5 +99,7 @@ def engine_figures(facts: EngineFacts) -> dict[str, Any]:
         **rounded,
         "inference": [coarse(one) for one in inference],
         "side_doors": [coarse(one) for one in doors],
+        "decisions": [table_of(one) for one in decisions],
+        "shapes": {one.column: one.kind for one in identifying_columns(judged.sample)},
         "warnings": [told(one, "en") for one in facts.warnings],
     }

@@ -46,7 +46,7 @@ def predict(
         ),
     ] = None,
     question: Annotated[
-        Path | None, option("--question DIR", help="With read: the folder that ask made.")
+        Path | None, option("--question DIR", help="With `read`: the folder that `ask` made.")
     ] = None,
     register: Annotated[
         Path | None,
