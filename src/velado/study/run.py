@@ -42,7 +42,7 @@ from velado.release.goal import Goal, Progress, default_k, silent, within
 from velado.release.methods._method import Method
 from velado.release.methods.improve import Effort
 from velado.release.methods.progressive._polish import at_another_goal, without_dear_rows
-from velado.release.methods.progressive.lower_bound import lower_bound
+from velado.release.methods.progressive.lower_bound import BoundEffort, lower_bound
 from velado.release.methods.progressive.objectives.mixture import ObjectiveMixture
 from velado.release.methods.progressive.progressive import Progressive
 from velado.release.operations._operation import Operation
@@ -368,7 +368,7 @@ def _table_file(release: Release, recipe: Recipe, table: Table) -> tuple[str, by
 _WELL_BOUNDED = 200_000
 """Of larger tables boxes and pairs are looked at in part, and the release says that its bound is weak."""
 WORK = 24_000_000
-"""Tuples looked at: about half a second of one core. More makes the bound tighter, not truer."""
+"""Tuples looked at: about a third of a second of one core. More makes the bound tighter, not truer."""
 _BRIEF = 6_000_000
 """The same for a release that was asked for fast."""
 LARGEST_RERUN = 1_000_000
@@ -395,8 +395,8 @@ def best_possible(release: Release, effort: Bound = "fast") -> Mapping[str, obje
     # Rows that left before the method saw them lost everything; the bound speaks of the others.
     share = release.data.rows / release.table.rows
     brief = effort == "fast" and isinstance(release.method, Progressive) and release.method.effort == "fast"
-    work, how = (_BRIEF, "brief") if brief else (WORK, effort)
-    bound = share * lower_bound(release.data, k, work, how) + (1 - share)
+    how: BoundEffort = "brief" if brief else effort
+    bound = share * lower_bound(release.data, k, _BRIEF if brief else WORK, how) + (1 - share)
     reached = release.loss
     above = reached / bound - 1 if bound > 0 else (0.0 if reached <= 0 else None)
     if release.data.rows <= _WELL_BOUNDED:
