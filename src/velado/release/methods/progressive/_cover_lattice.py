@@ -27,7 +27,8 @@ class Space(NamedTuple):
     """The lattice as plain arrays, for compiled code.
 
     *nested[c]* says that each level of the column only joins nodes of the level before, at no less cost.
-    *dearest[c]* is what the columns from c on can cost at most. What it costs to publish the cover of two
+    *dearest[c]* is what the columns from c on can cost at most, *level_least[c, l]* and *level_most[c, l]* what the nodes of a
+    level cost. What it costs to publish the cover of two
     codes is read from *pair* (from *pair_at[c]* on, -1: no table), else measured on *line* (*line_at[c]*),
     else found by climbing the full levels *tree_base*, *tree_levels*.
     """
@@ -40,6 +41,8 @@ class Space(NamedTuple):
     node: npt.NDArray[np.int32]
     cost: FloatArray
     dearest: FloatArray
+    level_least: FloatArray
+    level_most: FloatArray
     size: npt.NDArray[np.int64]
     pair: FloatArray
     pair_at: npt.NDArray[np.int64]
@@ -112,9 +115,11 @@ def _space(
     tables: list[Levels],
 ) -> Space:
     base = np.zeros((len(columns), max(len(nodes) for nodes, _ in tables)), dtype=np.int64)
+    level_least, level_most = np.zeros(base.shape), np.zeros(base.shape)
     at = 0
-    for place, (nodes, _) in enumerate(tables):
-        for level, node in enumerate(nodes):
+    for place, (nodes, costs) in enumerate(tables):
+        for level, (node, cost) in enumerate(zip(nodes, costs, strict=True)):
+            level_least[place, level], level_most[place, level] = cost.min(), cost.max()
             base[place, level] = at
             at += node.size
     levels = np.array([len(nodes) for nodes, _ in tables], dtype=np.int64)
@@ -130,6 +135,8 @@ def _space(
         node=np.concatenate([node for nodes, _ in tables for node in nodes]),
         cost=np.concatenate([cost for _, costs in tables for cost in costs]),
         dearest=np.append(np.cumsum(top[::-1])[::-1], 0.0),
+        level_least=level_least,
+        level_most=level_most,
         size=np.array([column.size for column in columns], dtype=np.int64),
         pair=pairs,
         pair_at=pair_at,

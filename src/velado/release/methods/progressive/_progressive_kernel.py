@@ -29,6 +29,8 @@ def spread(
     codes: Ints,
     weight: Longs,
     node: Ints,
+    cost: Floats,
+    must: npt.NDArray[np.bool_],
     here: int,
     below: int,
     members: Ints,
@@ -36,25 +38,35 @@ def spread(
     start: int,
     end: int,
     least: int,
-    rows: Longs,
-    place: Longs,
-    child: Ints,
-    touched: Ints,
+    paid: float,
+    after: float,
+    low: float,
+    high: float,
+    scratch: Scratch,
 ) -> int:
     """members[start:end] sorted by their node of the level at *here* into *out*; returns where they end.
 
     Nodes with fewer than *least* rows are left out, and so are nodes all of whose members share one node of
-    the level *below* (-1: there is none): the narrower box holds the same members at less cost.
-    *rows* and *place* are zero before and after.
+    the level *below* (-1: there is none): the narrower box holds the same members at less cost. Nodes are left out
+    too where with what is *paid* already a box costs *high* or more, or with what comes *after* less than *low*, and with
+    *must* not empty those whose first member is not marked there.
+    The rows and places of *scratch* are zero before and after.
     """
+    rows, place, child, touched = scratch
     seen = 0
     for i in range(start, end):
         tuple_ = members[i]
         code = codes[tuple_]
         at = node[here + code]
+        if place[at] < 0:
+            continue
         if place[at] == 0:
             touched[seen] = at
             seen += 1
+            price = paid + cost[here + code]
+            if price >= high or price + after < low or (must.size and not must[tuple_]):
+                place[at] = -1
+                continue
             if below >= 0:
                 child[at] = node[below + code]
         elif below >= 0 and child[at] != node[below + code]:
@@ -64,7 +76,7 @@ def spread(
     total = start
     for j in range(seen):
         at = touched[j]
-        if rows[at] >= least and (below < 0 or child[at] < 0):
+        if place[at] > 0 and rows[at] >= least and (below < 0 or child[at] < 0):
             number = place[at]
             place[at] = total
             total += number
@@ -113,8 +125,8 @@ def boxes_in_band(
     """
     columns = codes.shape[0]
     count = active.size
-    rows, place, child, touched = scratch
     base, levels, node, cost, dearest = space.base, space.levels, space.node, space.cost, space.dearest
+    level_least, level_most = space.level_least, space.level_most
     member = np.empty((columns + 1, count), dtype=np.int32)
     member[0] = active
     start = np.zeros(columns + 1, dtype=np.int64)
@@ -136,6 +148,10 @@ def boxes_in_band(
                 depth -= 1
                 continue
             here = base[depth, level[depth]]
+            if paid[depth] + level_least[depth, level[depth]] >= high:
+                continue
+            if paid[depth] + level_most[depth, level[depth]] + dearest[depth + 1] < low:
+                continue
             below = base[depth, level[depth] - 1] if level[depth] > 0 and space.nested[depth] else -1
             work += end[depth] - start[depth]
             if work > most_work:
@@ -145,6 +161,8 @@ def boxes_in_band(
                 codes=codes[depth],
                 weight=weight,
                 node=node,
+                cost=cost,
+                must=must,
                 here=here,
                 below=below,
                 members=member[depth],
@@ -152,10 +170,11 @@ def boxes_in_band(
                 start=start[depth],
                 end=end[depth],
                 least=least,
-                rows=rows,
-                place=place,
-                child=child,
-                touched=touched,
+                paid=paid[depth],
+                after=dearest[depth + 1],
+                low=low,
+                high=high,
+                scratch=scratch,
             )
             continue
         here = base[depth, level[depth]]
@@ -167,11 +186,7 @@ def boxes_in_band(
         while last < stop[depth] and node[here + codes[depth, group[last]]] == name:
             last += 1
         at[depth] = last
-        if must.size and not must[group[first]]:
-            continue
         price = paid[depth] + cost[here + code]
-        if price >= high or price + dearest[depth + 1] < low:
-            continue
         if depth < columns - 1:
             depth += 1
             start[depth] = first
@@ -180,8 +195,6 @@ def boxes_in_band(
             stop[depth] = 0
             level[depth] = -1
             paid[depth] = price
-            continue
-        if price < low:
             continue
         if filled + last - first > buffer.size or found >= box_cost.size:
             return found, work, 1
