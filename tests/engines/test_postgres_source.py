@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -24,7 +25,7 @@ from velado.engines.row_source import Recoding, RowSource, as_read
 from velado.errors import EngineError, OutputError, TableError
 from velado.release.goal import check_published
 from velado.release.guarantees._guarantee import Verdict
-from velado.release.methods import Mondrian
+from velado.release.methods import Mondrian, Progressive
 from velado.release.sources.source_check import check_source, published_groups
 from velado.release.sources.source_release import plan_release, prepare_source
 from velado.release.sources.source_written import check_written
@@ -102,6 +103,17 @@ def test_memory_duckdb_and_postgres_publish_the_same_of_two_hundred_tables(
     assert seen.count("held") >= 80 and len(set(seen)) >= 2, seen
     # Of every kind of guarantee there are tables that keep it and tables that do not: the equality says something.
     assert {(v.guarantee, v.holds) for v in verdicts} == {(g.name, h) for g in EVERY for h in (True, False)}
+
+
+def test_the_default_method_publishes_the_same_table_from_a_server(loaded: tuple[str, list[str]]) -> None:
+    url, names = loaded
+    seen = []
+    for seed in range(420, 432):
+        case = replace(random_case(seed), method=Progressive())
+        expected = in_memory(case)
+        assert by_postgres(case, url, load(url, names, case.frame), judge=False) == expected, f"seed {seed}"
+        seen.append(expected[0])
+    assert seen.count("held") >= 6, seen
 
 
 def every_verdict(case: Case, path: Path, *engines: RowSource) -> list[Verdict]:

@@ -17,6 +17,7 @@ from velado.engines.duckdb_source import of_arrow
 from velado.engines.row_source import as_read
 from velado.errors import EngineError, MissingExtra, ParameterError, SchemaError, TableError, VeladoError
 from velado.release.guarantees import LDiversity, TCloseness
+from velado.release.methods import _method
 from velado.release.run_settings import run_settings
 from velado.release.sources import source_check
 from velado.release.sources.source_release import plan_release, prepare_source
@@ -76,9 +77,11 @@ def test_days_moments_decimals_and_skew_are_the_same_table(session, seed, asked,
     assert spark.facts()["cost"]["ncp"] == pytest.approx(memory.facts()["cost"]["ncp"])
 
 
-def test_the_default_method_decides_as_it_does_on_duckdb(session) -> None:
+def test_the_default_method_decides_as_it_does_on_duckdb(session, monkeypatch) -> None:
+    """Beyond the rows that are searched one by one: Spark's have no order, and are searched in whole tuples at any size."""
     from velado.engines.spark_source import of_spark
 
+    monkeypatch.setattr(_method, "MOST_SEARCHED_ROWS", 10)
     frame = drawn_table(2, 240)
     schema = Schema.from_dict(declared())
     asked = run_settings(method="progressive", k=3)
