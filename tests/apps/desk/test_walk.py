@@ -119,8 +119,11 @@ def walked(browser: Browser, origin: str, column: str = "button[name='column']")
 def test_trees_and_bands_are_edited_by_keyboard_and_pointer(tmp_path: Path, browser: Browser) -> None:
     project = tmp_path / "project"
     project.mkdir()
-    draw = [f"P{i:05d},{20 + (i * 13) % 60},{'FM'[i % 2]},T{i % 5000:04d}" for i in range(10_000)]
-    (project / "people.csv").write_text("patient_id,age,sex,city\n" + "\n".join(draw) + "\n")
+    draw = [
+        f"P{i:05d},{20 + (i * 13) % 60},{'FM'[i % 2]},T{i % 5000:04d},2020-03-{1 + i % 28:02d}"
+        for i in range(10_000)
+    ]
+    (project / "people.csv").write_text("patient_id,age,sex,city,seen\n" + "\n".join(draw) + "\n")
     with running(project) as desk:
         browser.go(desk.address)
         hands = walked(browser, desk.origin)
@@ -175,6 +178,21 @@ def test_trees_and_bands_are_edited_by_keyboard_and_pointer(tmp_path: Path, brow
         assert "<31" in browser.text(".tree")
         recipe = (project / "recipe.toml").read_text()
         assert "Coast" in recipe and "[31" in recipe
+        browser.run("window.before = true")
+        browser.run("document.dispatchEvent(new KeyboardEvent('keydown', {key: 'z', ctrlKey: true}))")
+        hands.at("/hierarchies/1")
+        recipe = (project / "recipe.toml").read_text()
+        assert "Coast" in recipe and "[31" not in recipe
+        browser.go(f"{desk.origin}/hierarchies/4")
+        browser.run(
+            "(() => { const f = document.getElementById('edges'); f.value = '2020-03-10'; f.dispatchEvent(new Event('change')); })()"
+        )
+        hands.reach(".grip")
+        browser.press("ArrowRight")
+        assert browser.run("document.getElementById('edges').value") == "2020-03-11"
+        assert browser.run("document.querySelector('.grip').getAttribute('aria-valuetext')") == "2020-03-11"
+        hands.push("#bands-editor form button", "/hierarchies/4")
+        assert ">=2020-03-11" in (project / "recipe.toml").read_text()
     assert browser.complaints() == []
 
 

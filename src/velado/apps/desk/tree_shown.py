@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,10 @@ from velado.data.level_files import levels_text, paths_from_levels
 from velado.data.numbers import parse_numbers
 from velado.data.schema import Column, Schema
 from velado.data.table import Table
-from velado.data.taxonomy import Taxonomy, flat, from_paths
+from velado.data.taxonomy import Taxonomy, flat, from_paths, parse_dates
 from velado.errors import InputError, TaxonomyError, VeladoError
 
+_FIRST_DAY = date(1970, 1, 1)
 SHOWN_CHILDREN = 300
 """Children of a branch that are sent at once; the rest when they are asked for."""
 
@@ -156,6 +158,20 @@ def number_bands(schema: Schema, shown: ColumnTree, edges: Sequence[float]) -> T
     return tree_edits.number_bands(
         shown.values, numbers, sorted(set(edges)), shown.column.name, schema.decimal
     )
+
+
+def day_bands(shown: ColumnTree, edges: Sequence[str]) -> Taxonomy:
+    """Bands of days that begin at *edges*, written 2024-03-07."""
+    return tree_edits.date_bands(shown.values, sorted(set(edges)), shown.column.format, shown.column.name)
+
+
+def days_of(shown: ColumnTree) -> list[float]:
+    """The days that the values are, counted from the first of 1970; none where they are not all days."""
+    try:
+        days = parse_dates(shown.values, shown.column.format, shown.column.name)
+    except VeladoError:
+        return []
+    return [float((day - _FIRST_DAY).days) for day in days]
 
 
 def numbers_of(schema: Schema, shown: ColumnTree) -> list[float]:

@@ -53,7 +53,9 @@ def show(request: Request) -> Response:
 def edit(request: Request, number: int) -> Response:
     """The editor of one column."""
     walk, recipe, _, shown = _opened(request, number)
+    dated = shown.column.kind == "date"
     numbers = tree_shown.numbers_of(recipe.schema, shown) if shown.column.kind == "numeric" else []
+    numbers = tree_shown.days_of(shown) if dated else numbers
     bars: list[dict[str, float]] = []
     if numbers:
         rows, edges = np.histogram(
@@ -76,6 +78,7 @@ def edit(request: Request, number: int) -> Response:
         low=min(numbers, default=0.0),
         high=max(numbers, default=0.0),
         bars=bars,
+        dated=dated,
         edges=_edges(shown),
         spec=None if spec is None else spec.builder,
         options=""
@@ -166,12 +169,15 @@ async def build(request: Request, number: int) -> Response:
 
 @screen.post("/hierarchies/{number}/bands")
 async def bands(request: Request, number: int) -> Response:
-    """The hierarchy is bands of numbers that begin at the edges given."""
+    """The hierarchy is bands of numbers or days that begin at the edges given."""
     given = await form(request)
 
     def made(schema: Schema, shown: ColumnTree) -> Schema:
-        edges = [tree_shown.number_of(part) for part in given.one("edges").split() if part]
-        tree = tree_shown.number_bands(schema, shown, edges)
+        parts = given.one("edges").split()
+        if shown.column.kind == "date":
+            tree = tree_shown.day_bands(shown, parts)
+        else:
+            tree = tree_shown.number_bands(schema, shown, [tree_shown.number_of(part) for part in parts])
         return tree_shown.with_tree(schema, shown.column.name, tree, number)
 
     _change(request, number, given, made)
@@ -244,18 +250,21 @@ def _groups(shown: ColumnTree) -> list[tuple[int, str]]:
     return [(node, tree.labels[node]) for node in inner[:500]]
 
 
-def _edges(shown: ColumnTree) -> list[float]:
-    """The edges of bands as the present groups of numbers have them."""
+def _edges(shown: ColumnTree) -> list[str]:
+    """The edges of bands as the present groups of numbers or days have them, as they are written."""
     tree = shown.tree
-    if tree is None or shown.column.kind != "numeric":
+    if tree is None or shown.column.kind not in ("numeric", "date"):
         return []
     narrow = {tree.labels[int(tree.parent[leaf])] for leaf in range(tree.leaves)}
+    if shown.column.kind == "date":
+        begun = {match[1] for label in narrow if (match := re.match(r"(?:>=|\[)(\d{4}-\d\d-\d\d)", label))}
+        return sorted(begun)[:200]
     found: set[float] = set()
     for label in narrow:
         match = re.match(r"(?:>=|\[)(-?\d+(?:[.,]\d+)?)", label)
         if match:
             found.add(float(match[1].replace(",", ".")))
-    return sorted(found)[:200]
+    return [f"{edge:g}" for edge in sorted(found)[:200]]
 
 
 def _whole(text: Any, otherwise: int) -> int:

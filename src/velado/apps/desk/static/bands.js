@@ -1,17 +1,21 @@
-// Edges of bands on a line of numbers: dragged by pointer, moved by arrow keys; the field below always says the same.
+// Edges of bands on a line of numbers or days: dragged by pointer, moved by arrow keys; the field below always says the same.
 const editor = document.getElementById("bands-editor"), strip = editor.querySelector(".bands"), field = document.getElementById("edges");
 const low = Number(editor.dataset.low), high = Number(editor.dataset.high);
+const days = editor.dataset.kind === "days", DAY = 864e5;
+// Days are counted from the first of 1970, and written 2024-03-07.
+const read = (part) => (days ? Date.parse(part) / DAY : Number(part.replace(",", ".")));
+const told = (value) => (days ? new Date(value * DAY).toISOString().slice(0, 10) : String(value));
 const whole = Number.isInteger(low) && Number.isInteger(high);
 const step = whole ? 1 : (high - low) / 200 || 1;
 const tidy = (value) => (whole ? Math.round(value) : Number(value.toPrecision(6)));
 const clamp = (value) => Math.min(high, Math.max(low, value));
 
 function edges() {
-  return [...new Set(field.value.split(/\s+/).filter(Boolean).map((part) => Number(part.replace(",", "."))).filter(Number.isFinite))].sort((a, b) => a - b);
+  return [...new Set(field.value.split(/\s+/).filter(Boolean).map(read).filter(Number.isFinite))].sort((a, b) => a - b);
 }
 
 function write(values) {
-  field.value = [...new Set(values)].sort((a, b) => a - b).join(" ");
+  field.value = [...new Set(values)].sort((a, b) => a - b).map(told).join(" ");
 }
 
 function draw(focused = null) {
@@ -23,6 +27,7 @@ function draw(focused = null) {
     grip.setAttribute("aria-valuemin", low);
     grip.setAttribute("aria-valuemax", high);
     grip.setAttribute("aria-valuenow", value);
+    grip.setAttribute("aria-valuetext", told(value));
     grip.dataset.value = value;
     place(grip, value);
     grip.addEventListener("keydown", (event) => {
@@ -39,6 +44,7 @@ function draw(focused = null) {
       write(edges().map((one) => (one === before ? value : one)));
       grip.dataset.value = value;
       grip.setAttribute("aria-valuenow", value);
+      grip.setAttribute("aria-valuetext", told(value));
       place(grip, value);
     });
     grip.addEventListener("pointerup", () => { delete grip.dataset.held; draw(Number(grip.dataset.value)); });

@@ -1,4 +1,4 @@
-"""Edits of a hierarchy are undone one by one, and nothing else is."""
+"""Edits of a hierarchy are undone one by one, and nothing else is; days have bands as numbers do."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -59,3 +59,26 @@ def test_an_edit_that_changes_nothing_and_a_broken_file_are_no_edits(desk: Desk)
     for file in desk.project.desk.rglob("undo-*.json"):
         file.write_text("{")
     assert not undoing.can_undo(desk.project, replace(age(desk), weight=3.0))
+
+
+def test_days_have_bands_as_numbers_do(tmp_path: Path) -> None:
+    rows = "".join(
+        f"P{i:03d},{1 + i % 28:02d}/{1 + i % 12:02d}/{2019 + i % 4},{'FM'[i % 2]}\n" for i in range(90)
+    )
+    desk = Desk(tmp_path).opened(f"patient_id,admission,sex\n{rows}").read().person()
+    admission = desk.number("admission")
+    assert desk.roles(**{f"role-{admission}": "quasi"}).status == 303
+    place = f"/hierarchies/{admission}"
+    page = desk.get(place).text
+    assert 'data-kind="days"' in page and "bands.js" in page
+    assert desk.post(f"{place}/bands", edges="2021-01-01 2020-01-01").status == 303
+    recipe = desk.project.recipe()
+    assert recipe is not None
+    spec = recipe.schema.columns["admission"].taxonomy
+    assert spec is not None and spec.paths is not None
+    groups = {path[0]: path[1] for path in spec.paths}
+    assert set(groups.values()) == {"<2020-01-01", "[2020-01-01..2021-01-01)", ">=2021-01-01"}
+    assert groups["02/02/2020"] == "[2020-01-01..2021-01-01)"
+    assert 'value="2020-01-01 2021-01-01"' in desk.get(place).text
+    for wrong in ("2020-13-01", "yesterday", ""):
+        assert desk.post(f"{place}/bands", edges=wrong).status == 409
