@@ -36,7 +36,7 @@ from velado.data.io import read_schema
 from velado.learning.flower import Federation, simulate
 from velado.learning.flower.deployment import FederationInterrupted
 try:
-    simulate(Path(sys.argv[1]), read_schema(Path(sys.argv[2])), None, Federation(clients=4, rounds=100_000), target="outcome",
+    simulate(Path(sys.argv[1]), read_schema(Path(sys.argv[2])), None, Federation(clients=4, rounds=100_000, aggregation="mean"), target="outcome",
              on_round=lambda record: print("round", flush=True))
 except FederationInterrupted as ended:
     print("kept", len(ended.fit.rounds), ended.exit_code)
@@ -53,7 +53,8 @@ def place() -> Iterator[Path]:
 def recipe(folder: Path, rounds: int) -> Path:
     people = make_people(folder / "people", 200)
     path = people.folder / f"{rounds}.toml"
-    text = f'[data]\ntable = "people.csv"\nschema = "schema.toml"\ntarget = "outcome"\n[federation]\nclients = 4\nrounds = {rounds}\n'
+    text = '[data]\ntable = "people.csv"\nschema = "schema.toml"\ntarget = "outcome"\n'
+    text += f'[federation]\naggregation = "mean"\nclients = 4\nrounds = {rounds}\n'  # sums would end by themselves
     path.write_text(text, "utf-8")
     return path
 
