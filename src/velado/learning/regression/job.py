@@ -53,7 +53,7 @@ class Job:
     >>> parties = (Party("hub", "evaluator"), *(Party(f"c{i}", "client") for i in range(3)))
     >>> job = Job("stay", SECURE_SUM, (Bounded("age", (0, 120)),), Bounded("days", (0, 60)), parties)
     >>> job.unknowns, job.digest()[:8]
-    (('(intercept)', 'age'), 'be856c81')
+    (('(intercept)', 'age'), '4f0fcb01')
     """
 
     name: Annotated[ShortText, Setting("the job's name")]

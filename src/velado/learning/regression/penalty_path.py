@@ -99,6 +99,9 @@ class Spread:
     """What a path needs of the rows: covariances of the features, with the target, its variance, all means, and the rows.
 
     Without an intercept the same about 0 instead of the means, which are 0 then.
+
+    >>> Spread(features=np.eye(1), cross=np.ones(1), target=2.0, means=np.zeros(1), target_mean=0.0, rows=9.0).intercept
+    True
     """
 
     features: Floats
@@ -116,7 +119,7 @@ def penalty_path(spread: Spread, kind: PathKind) -> PenaltyPath:
     >>> spread = Spread(features=np.eye(2), cross=np.array([1.0, 0.1]), target=1.5, means=np.zeros(2), target_mean=0.0, rows=100.0)
     >>> path = penalty_path(spread, "lasso")
     >>> path.coefficients[0], [round(b, 3) for b in path.best]
-    ((0.0, 0.0, 0.0), [0.0, 0.931, 0.031])
+    ((0.0, 0.0, 0.0), [0.0, 0.999, 0.099])
     """
     alpha = ALPHAS[kind]
     size = np.sqrt(np.maximum(np.diag(spread.features), 1e-300))
