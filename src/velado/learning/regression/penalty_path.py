@@ -99,6 +99,9 @@ class Spread:
     """What a path needs of the rows: covariances of the features, with the target, its variance, all means, and the rows.
 
     Without an intercept the same about 0 instead of the means, which are 0 then.
+
+    >>> Spread(features=np.eye(1), cross=np.ones(1), target=2.0, means=np.zeros(1), target_mean=0.0, rows=9.0).intercept
+    True
     """
 
     features: Floats
