@@ -33,11 +33,11 @@ def auc(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
     return float((ranks[:n].sum() - n * (n + 1) / 2) / (n * m)), float(np.sqrt((n + m + 1) / (12 * n * m)))
 
 
-def main() -> None:
+def main(given: list[str] | None = None) -> None:
     """Print the chances."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--questions", type=int, default=200)
-    asked = parser.parse_args()
+    asked = parser.parse_args(given or [])
     rng = np.random.default_rng(1)
     schema = Schema(
         {
