@@ -12,7 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from velado.query.needs import Counts
-from velado.query.synthetic.junction_tree import Clique, Floats, JunctionTree, marginal
+from velado.query.synthetic.junction_tree import Clique, Floats, JunctionTree, cells, marginal
+
+WORK = 100_000_000
+"""Cells times steps of one fit: a model of many cells is fitted in fewer steps, but never in less than twenty."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,6 +82,7 @@ def fit(
     """
     tree = JunctionTree.of(sizes, [one.columns for one in measured])
     potentials = _begin(tree, measured, before)
+    rounds = min(rounds, max(20, WORK // cells(sizes, tree.cliques)))
     homes = [tree.home(one.columns) for one in measured]
     aims = [one.counts.astype(np.float64) for one in measured]
     weights = [1 / one.deviation**2 for one in measured]

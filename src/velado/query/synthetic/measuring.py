@@ -28,7 +28,7 @@ from velado.query.unit import Unit
 
 Way = Literal["auto", "tree", "adaptive"]
 
-MOST_PAIR = 1 << 20
+MOST_PAIR = 1 << 16
 """Two columns that make more cells together are not counted together: noise would be all there is in them."""
 MOST_MODEL = 1 << 16
 """Further rounds choose no pair with which a clique would hold more cells: fitting it would take minutes."""
