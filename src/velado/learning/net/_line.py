@@ -290,6 +290,10 @@ class Errands:
         new = [letter for letter in letters if letter.mark not in self._known]
         self._letters.extend(sorted(new, key=lambda letter: letter.receiver == self._hub))
 
+    def remember(self, data: bytes) -> None:
+        """A message is on the disk, and the evaluator may not know: the next call tells it."""
+        self._marks.append(mark_of(data))
+
     def get(self, seconds: float) -> list[Message]:
         """One call; what it brought. Where it failed, a pause."""
         letters = together(self._letters, self._inbox.largest_body)

@@ -254,6 +254,9 @@ class _Running:
         self._send(self._role.start())
         for kind, payload in self._journal.records:
             if kind == RECEIVED:
+                # Whoever died between keeping it and saying so says so again: else the evaluator waits for the word in vain.
+                if isinstance(self._line, Errands):
+                    self._line.remember(payload)
                 self._take(self._inbox.again(payload))
             elif kind == RELAYED and isinstance(self._line, Boxes):
                 self._line.relay(self._inbox.again(payload), payload)
