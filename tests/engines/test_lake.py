@@ -82,7 +82,8 @@ def test_a_lake_becomes_a_release_that_a_stranger_can_verify(lake: Path, tmp_pat
         "manifest.json",
         "table.parquet",
     ]
-    assert sorted(p.name for p in (out / "private").iterdir()) == ["owner.key", "recipe.toml", "report.html"]
+    kept = ["measured.json", "owner.key", "recipe.toml", "report.html"]
+    assert sorted(p.name for p in (out / "private").iterdir()) == kept
     found = verify(out / "release" / "table.parquet", schema(), [KAnonymity(5)])
     assert found.holds and found.table.rows == 600
     assert not [door for door in found.side_doors if door.kind == "row-order"]
