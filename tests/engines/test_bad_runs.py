@@ -317,7 +317,8 @@ def _whole(out: Path) -> None:
     assert manifest["output"]["sha256"] == file_digest(table)
     rows = pl.read_parquet(table)
     assert rows.height == 1_200 and rows.group_by("age", "sex").len()["len"].min() >= 5
-    assert {path.name for path in (out / "private").iterdir()} == {"owner.key", "recipe.toml", "report.html"}
+    kept = {"measured.json", "owner.key", "recipe.toml", "report.html"}
+    assert {path.name for path in (out / "private").iterdir()} == kept
 
 
 def _removed(out: Path) -> None:
