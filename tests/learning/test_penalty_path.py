@@ -92,7 +92,7 @@ def test_bic_keeps_what_matters_and_leaves_out_what_does_not(rows: dict[str, np.
 
 
 def test_with_noise_the_path_follows_from_the_same_noisy_sums(rows: dict[str, np.ndarray]) -> None:
-    """No further noise and no further cost: the fit beside it is bit for bit that of a run without a path."""
+    """No further noise and no further cost: the plan of the noise and the messages are those of a run without a path."""
     many = {name: np.tile(values, 20) for name, values in rows.items()}
     job, plain = a_job(epsilon=Fraction(50)), a_job("none", epsilon=Fraction(50))
     assert noise_plan(job) == noise_plan(plain)
