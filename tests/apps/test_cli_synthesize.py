@@ -104,6 +104,8 @@ def test_the_folder_parts_what_may_leave_from_what_stays(
     assert 0 < own["fidelity"]["mean"] < 1 and own["attack"]["null_low"] < 0.5 < own["attack"]["null_high"]
     assert measured["target"] == "back" and 0 < own["areas"]["logistic-regression"] <= 1
     assert not any(word in public["manifest.json"] for word in ("fidelity", "attack", "areas", "held_out"))
+    # The trial drew tables of its own, off the account: only what leaves was paid.
+    assert spent(capsys) == "2"
 
 
 def test_the_manifest_promises_privacy_for_the_unit_and_not_k(place: Path) -> None:
