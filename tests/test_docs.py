@@ -78,6 +78,7 @@ RUN_AS_WRITTEN = [
             "make-taxonomies",
             "choose-a-preset",
             "evidence-for-an-auditor",
+            "make-a-synthetic-table",
         )
     ),
     ROOT / "docs" / "explanation" / "progressive.md",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from velado.data.release_folder import PublishedFolder
 from velado.data.schema import Schema
 from velado.data.staging import PRIVATE, PUBLIC, refuse_folder, write_folder
 from velado.data.table_bytes import csv_bytes
+from velado.errors import ParameterError, VeladoError
 from velado.query.budget import Budget, plain
 from velado.query.synthetic.synthesize import Synthetic, Wanted, spend, synthesize
 from velado.query.unit import Unit
@@ -25,7 +26,7 @@ from velado.report.synthetic_report import synthetic_report
 from velado.report.synthetic_tried import Trial
 from velado.settings import Where, made
 from velado.study.synthetic_trial import try_synthetic
-from velado.text import say
+from velado.text import listed, say
 
 LIBRARIES = ("numpy", "polars", "opendp", "duckdb")
 TABLE = "table.csv"
@@ -57,6 +58,12 @@ def publish_synthetic(
     """
     place = Path(folder)
     declared = schema if isinstance(schema, Schema) else read_schema(schema)
+    if target is not None and target not in declared.columns:
+        raise ParameterError(
+            say("{names} is not in the schema.", names=listed([target])),
+            "The cells of a synthetic table are declared there.",
+            "Name columns of the schema.",
+        )
     refuse_folder(place, force, [Path(file)])
     found = synthesize(file, declared, **asked)
     data = csv_bytes(_with_blanks(found.frame, declared), declared.separator or ",")
@@ -109,9 +116,11 @@ def _with_blanks(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
 
 def _trial(file: str | Path, schema: Schema, target: str | None, asked: Mapping[str, Any]) -> Trial:
     unit: Unit = asked.get("unit") or Unit.declared(schema)
-    names = ("method", "bins", "columns")
+    names = ("method", "bins", "columns", "group_size")
     wanted = made(Wanted, {name: asked[name] for name in names if name in asked}, Where("python"))
     budget: Budget = spend(asked.get("epsilon"), asked.get("rho"), asked.get("delta"))
-    table = read_table(file, schema, "drop")
-    trial = try_synthetic(table, budget, unit, wanted, target)
-    return trial if trial.tables else replace(trial, no_models=say("There were no rows to compare."))
+    try:
+        return try_synthetic(read_table(file, schema, "drop"), budget, unit, wanted, target)
+    except VeladoError as error:
+        # The table is paid for and leaves, whether or not true rows can be held against it.
+        return Trial(tables=(), target=None, rows=0, held_out=0, no_models=error.what)

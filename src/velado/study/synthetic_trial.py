@@ -7,8 +7,7 @@ held out. All of it reads true rows without noise: it is for the owner alone, ne
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -25,7 +24,7 @@ from velado.measures.risk.membership import membership
 from velado.measures.utility.two_way import two_way
 from velado.query.budget import Budget
 from velado.query.synthetic.axes import Axis, axes_of
-from velado.query.synthetic.synthesize import Method, Wanted, synthesize
+from velado.query.synthetic.synthesize import Method, Wanted, unpaid
 from velado.query.unit import Unit
 from velado.randomness import seeded
 from velado.release.anonymize import anonymize
@@ -66,21 +65,14 @@ def try_synthetic(
         ("synthetic", own, say("synthetic")),
         ("microaggregate", "microaggregate", say("microaggregated with noise")),
     ):
-        how: dict[str, Any] = {
-            "method": method,
-            "bins": wanted.bins,
-            "columns": wanted.columns,
-            "seed": seed,
-        }
+        how = replace(wanted, method=method, seed=seed)
         try:
-            if asked.measure == "epsilon":
-                made = synthesize(lesson, epsilon=asked.total, unit=unit, **how)
-            else:
-                made = synthesize(lesson, rho=asked.total, delta=asked.delta, unit=unit, **how)
+            # Not on the table's account: what is tried stays with the owner, and the ledger pays for what leaves.
+            frame = unpaid(lesson, axes, how, asked, unit)
         except VeladoError as error:
             tables.append(_failed(name, title, promise, error))
             continue
-        tables.append(ground.judged(name, title, promise, made.frame, _codes(made.frame, axes, table)))
+        tables.append(ground.judged(name, title, promise, frame, _codes(frame, axes, table)))
     tables += [_crowd(k, lesson, axes, ground, random) for k in CROWDS if k * 2 <= lesson.rows]
     return Trial(
         tables=tuple(tables),

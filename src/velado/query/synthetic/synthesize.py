@@ -189,7 +189,8 @@ def synthesize(
     """A synthetic table of *source* for *epsilon* (pure), *rho* (zCDP) or *epsilon* with *delta* (as zCDP), debited first.
 
     *source* is a path, a data frame or a Table. *unit* is who is protected; by default what the schema declares. A file is
-    accounted for in the ledger that its queries have (*ledger*, else beside it; *budget* is the total when it is made); a frame in
+    accounted for in the ledger that its queries have (*ledger*, else beside it; *budget* is the total when it is made, as an epsilon
+    or a rho like the spend); a frame in
     the open ledger that is handed in, else in one of this call alone. Further: method, bins, rows, group_size, seed and columns of
     `Wanted`. O(n log n) for the rows, and O(cells) for each step of the fit.
 
@@ -205,7 +206,11 @@ def synthesize(
     whom = Unit.declared(declared) if unit is None else unit
     # All of this is public: what is wrong with it is said before a row is read or a ledger is made.
     axes = axes_of(declared, whom, settled.columns, settled.bins)
-    total = None if budget is None else Budget(asked.measure, exact(budget), asked.delta)
+    total = None
+    if budget is not None:
+        # It is said in the measure of the spend beside it: with a delta an epsilon stands for its rho here too.
+        whole = exact(budget)
+        total = spend(whole, None, delta) if rho is None else spend(None, whole, delta)
     with (
         _engine(source, declared, whom) as (engine, name),
         _account(source, ledger, asked, total, seal, name) as held,
@@ -282,6 +287,21 @@ def from_engine(
         stored=found is not None,
         receipt=receipt,
     )
+
+
+def unpaid(table: Table, axes: tuple[Axis, ...], wanted: Wanted, asked: Budget, unit: Unit) -> pl.DataFrame:
+    """The rows that a table made like this would hold, to be looked at by the owner alone.
+
+    Nobody paid for them and no ledger knows of them: what is published comes from `synthesize`.
+
+    >>> from velado.data.schema import Column
+    >>> wards = Table.of(pl.DataFrame({"ward": ["a", "b"] * 50}), Schema({"ward": Column("ward", values=("a", "b"))}))
+    >>> unpaid(wards, axes_of(wards.schema, Unit()), Wanted(rows=7), Budget.epsilon(9), Unit()).height
+    7
+    """
+    engine: Any = engine_for_table(table, unit)
+    with closing(engine):
+        return _rows(_draw(engine, axes, wanted, asked), axes, wanted)
 
 
 @dataclass(frozen=True, repr=False)
