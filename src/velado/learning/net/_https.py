@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import select
+import selectors
 import socket
 import ssl
 import threading
@@ -365,8 +365,11 @@ class Caller:
     def _wait(self, connection: ssl.SSLSocket, seconds: float) -> None:
         """The answer begins to come; a party that is told to stop does not wait for it."""
         end = time.monotonic() + seconds
-        while not connection.pending() and not select.select([connection], [], [], BEAT)[0]:
-            if self._stop.is_set():
-                raise Undelivered("this party was told to stop")
-            if time.monotonic() > end:
-                raise TimeoutError
+        # Not `select`, which knows no descriptor above 1,023: a process may hold more.
+        with selectors.DefaultSelector() as watch:
+            watch.register(connection, selectors.EVENT_READ)
+            while not connection.pending() and not watch.select(BEAT):
+                if self._stop.is_set():
+                    raise Undelivered("this party was told to stop")
+                if time.monotonic() > end:
+                    raise TimeoutError
