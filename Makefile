@@ -39,9 +39,8 @@ test: $(VENV)/.dev ## Run the tests, without the slow ones
 	$(PYTEST) -m "not slow"
 
 # What `make test` leaves out: processes, servers, browsers, long searches, and most examples of each property.
-# Many of them wait for processes and servers: a third worker uses that time.
 test-slow: $(VENV)/.dev ## Run the slow tests, and every property with all its examples
-	VELADO_EXAMPLES=all $(PYTEST) -n 3 -m "slow or hypothesis"
+	VELADO_EXAMPLES=all $(PYTEST) -m "slow or hypothesis"
 
 test-all: $(VENV)/.dev ## Run every test, the slow ones too
 	VELADO_EXAMPLES=all $(PYTEST)

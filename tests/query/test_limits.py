@@ -118,7 +118,7 @@ def test_numbers_that_cannot_be_summed_are_refused_by_the_grid(bounds, step) -> 
 def test_the_widest_and_narrowest_grids_there_are_can_be_answered(bounds, step, spend) -> None:
     schema = Schema({"x": Column("x", kind="numeric", bounds=bounds, step=step)})
     frame = pl.DataFrame({"x": ["0", str(bounds[1]), "inf"]})
-    with Session(Table.of(frame, schema, "t"), budget=1) as session:
+    with Session(Table.of(frame, schema, "t"), budget=1, least=spend) as session:
         for asked in ("SUM(x)", "AVG(x)", "MAX(x)", "HISTOGRAM(x, 2)"):
             session.answer(f"SELECT {asked} FROM t", spend=spend, confidence=confidence_level(1 - 1e-12))
 
