@@ -13,7 +13,7 @@ from tests.engines.same_table import KEY, Case, in_memory, random_case, rows_of,
 
 from velado.data.schema import Schema
 from velado.engines.duckdb_source import DuckDBSource, of_arrow, open_files
-from velado.engines.row_source import FileSink
+from velado.engines.row_source import FileSink, as_read
 from velado.errors import ParameterError, VeladoError
 from velado.release.guarantees import EntropyLDiversity, LDiversity, TCloseness
 from velado.release.methods import DAS, Mondrian
@@ -126,7 +126,7 @@ def compare(cases: list[Case], folder: Path, rows_of_parts: tuple[int, ...]) -> 
         place = folder / str(number)
         place.mkdir()
         expected = in_memory(case)
-        source = of_arrow(case.frame.to_arrow())
+        source = as_read(of_arrow(case.frame.to_arrow()), case.schema)
         compressed = by_plan(case, source, place, None)
         assert differing(compressed[: len(expected)], expected) == [], number
         for most in rows_of_parts:
