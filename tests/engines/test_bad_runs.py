@@ -19,7 +19,7 @@ from tests.engines.test_lake import lake as lake
 from tests.engines.test_lake import nothing_published, release, schema, stays
 
 from velado.data.staging import file_digest, scratch_folder
-from velado.engines.postgres_source import connected
+from velado.engines.postgres_connection import connected
 from velado.errors import EngineError, OutputError, ParameterError, TableError, VeladoError
 from velado.release.anonymize import anonymize
 from velado.study.engine_run import publish_files, publish_table

@@ -12,7 +12,7 @@ from tests.engines.same_table import KEY, rows_of
 
 import velado
 from velado.data.schema import Schema
-from velado.engines.postgres_source import connected
+from velado.engines.postgres_connection import connected
 from velado.study.engine_run import publish_files, publish_table
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: velado[duckdb]")

@@ -8,7 +8,8 @@ from tests.engines.same_table import KEY, Case, in_memory, random_case, rows_of,
 from tests.engines.test_cut_first import differing, few, near_unique
 from tests.engines.test_postgres_source import load, loaded  # noqa: F401
 
-from velado.engines.postgres_source import connected, new_table, open_table, within
+from velado.engines.postgres_connection import connected
+from velado.engines.postgres_source import new_table, open_table, within
 from velado.engines.row_source import as_read
 from velado.errors import ParameterError, VeladoError
 from velado.release.methods import DAS, Mondrian

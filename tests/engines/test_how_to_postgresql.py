@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from velado.apps.cli import run
-from velado.engines.postgres_source import connected
+from velado.engines.postgres_connection import connected
 from velado.release.guarantees import KAnonymity
 from velado.release.verify import verify
 

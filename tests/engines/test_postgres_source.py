@@ -13,9 +13,9 @@ from tests.engines.test_same_table import by_duckdb
 from velado.data.encode import sensitive_values
 from velado.data.table import Table
 from velado.engines.duckdb_source import DuckDBSource, of_arrow
+from velado.engines.postgres_connection import connected
 from velado.engines.postgres_source import (
     PostgresSource,
-    connected,
     new_table,
     open_table,
     relation_of,

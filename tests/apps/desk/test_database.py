@@ -11,7 +11,7 @@ from tests.query.conftest import postgres_url as postgres_url
 
 from velado.apps.desk import worker
 from velado.apps.desk.databases import copy_of
-from velado.engines.postgres_source import connected
+from velado.engines.postgres_connection import connected
 from velado.errors import VeladoError
 
 from .desks import Desk

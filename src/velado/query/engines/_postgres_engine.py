@@ -19,7 +19,7 @@ from velado.data.blanks import missing_numbers
 from velado.data.normal import UNSEEN_POINTS, normal_texts
 from velado.data.numbers import THOUSANDS
 from velado.data.schema import Schema
-from velado.engines.postgres_source import SETTINGS, unreachable
+from velado.engines.postgres_connection import SETTINGS, unreachable
 from velado.errors import EngineError, SchemaError
 from velado.query.engines import _tally as fingerprint
 from velado.query.engines._compile import (

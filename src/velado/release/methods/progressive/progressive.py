@@ -77,7 +77,7 @@ def improved(
     >>> from velado.testing.examples import encoded
     >>> space = lattice(encoded(age=[20, 30, 21, 31]))
     >>> improved(space, np.array([0, 0, 1, 1]), 2, 1.0, np.random.default_rng(0), silent).tolist()
-    [0, 1, 0, 1]
+    [1, 0, 1, 0]
     """
     space = lattice.space
     state, count = start(space, lattice.tuple_of_row, labels.astype(np.int32), least)
