@@ -36,7 +36,7 @@ from velado.query.store import (
     claim,
     create_ledger,
     ledger_exists,
-    open_ledger,
+    open_soon,
     refuse_lost,
     settle,
 )
@@ -372,7 +372,7 @@ def _ledger(dataset: DatasetSettings, engine: Engine) -> ChainedLedger:
         # Of two services that start at once one makes the ledger; the other is refused here and opens it.
         with suppress(LedgerError):
             made = create_ledger(dataset.ledger, dataset.name, dataset.budget, dataset.seal)
-    ledger = open_ledger(dataset.ledger, dataset.seal) if made is None else made
+    ledger = open_soon(dataset.ledger, dataset.seal) if made is None else made
     try:
         settle(engine.identity, ledger)
         state = ledger.state()

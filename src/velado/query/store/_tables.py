@@ -277,7 +277,7 @@ def account_of(
     refuse_lost(known, place, seal)
     made = False
     if ledger_exists(place, seal):
-        ledger = _opened(place, seal)
+        ledger = open_soon(place, seal)
     else:
         try:
             ledger = create_ledger(place, Path(file).name or "table", budget or asked, seal)
@@ -286,7 +286,7 @@ def account_of(
             # Two first questions at once: one makes the ledger, the other finds it.
             if not ledger_exists(place, seal):
                 raise
-            ledger = _opened(place, seal)
+            ledger = open_soon(place, seal)
     try:
         settle(known, ledger)
     except BaseException:
@@ -295,9 +295,9 @@ def account_of(
     return FileLedger(ledger, place, made=made, only_this=made and budget is None)
 
 
-def _opened(place: str, seal: Path | None) -> ChainedLedger:
-    """The ledger, waiting a little for somebody who is just making it."""
-    for _ in range(20):
+def open_soon(place: str | Path, seal: Path | None = None) -> ChainedLedger:
+    """The ledger, waiting up to ten seconds for somebody who is just making it."""
+    for _ in range(100):
         try:
             return open_ledger(place, seal)
         except LedgerError as error:
