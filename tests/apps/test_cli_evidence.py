@@ -3,10 +3,12 @@
 import json
 from pathlib import Path
 
+import click
 import pytest
 
-from velado.apps.cli.main import run
+from velado.apps.cli.main import command, run
 from velado.data.samples import hospital_csv, hospital_schema
+from velado.report.evidence.laws import LAWS
 from velado.study.run import publish
 
 KEY = bytes(range(48, 96))
@@ -23,6 +25,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     told = ["--purpose", "dengue study", "--key", str(folder / "owner.key"), "--quiet"]
     assert run(["evidence", str(folder / "out"), "--law", "lgpd", "-o", str(pack), *told]) == 0
     return folder
+
+
+def test_the_flag_takes_every_law_that_packs_are_read_by() -> None:
+    group = command().commands["evidence"]
+    assert isinstance(group, click.Group)
+    (asked,) = (one for one in group.commands["make"].params if one.name == "law")
+    assert asked.type.get_metavar(asked) == "|".join(LAWS)
 
 
 @pytest.mark.slow

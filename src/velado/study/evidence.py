@@ -53,6 +53,19 @@ def public_key(key: Key | str | Path | None = None) -> str:
     return public_half(owner_key(key))
 
 
+def check_law(law: str) -> None:
+    """Nothing, or an error where no pack can be read by that law.
+
+    >>> check_law("lgpd")
+    """
+    if law not in LAWS:
+        raise ParameterError(
+            say("There is no law '{law}' to read a pack by.", law=str(law)[:40]),
+            say("Known are {laws}.", laws=listed(list(LAWS))),
+            nearest(str(law), list(LAWS)) or "Choose one of them.",
+        )
+
+
 def gather_evidence(
     release: str | Path,
     law: str,
@@ -73,12 +86,7 @@ def gather_evidence(
     Traceback (most recent call last):
     velado.errors.InputError: 'no-such-folder' is not the folder of a release of one table. A pack is made from its manifest, its recipe and its table. Give the folder that `velado anonymize -o` wrote, with its private part.
     """
-    if law not in LAWS:
-        raise ParameterError(
-            say("There is no law '{law}' to read a pack by.", law=str(law)[:40]),
-            say("Known are {laws}.", laws=listed(list(LAWS))),
-            nearest(str(law), list(LAWS)) or "Choose one of them.",
-        )
+    check_law(law)
     folder = Path(release)
     files = read_release_files(folder)
     _check_whole(files)

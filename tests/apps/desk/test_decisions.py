@@ -298,6 +298,24 @@ def test_a_signature_says_who_for_whom_why_and_on_which_ground(desk: Desk, lacks
     assert reply.status == 409 and "lacks" in reply.words
 
 
+@pytest.mark.parametrize("second", ["", "yes"])
+def test_a_law_nobody_knows_is_refused_before_anything_waits(desk: Desk, second: str) -> None:
+    desk.ready()
+    digest = finished_run(desk, [])
+    run = "20260101T000000-00000001"
+    reply = desk.post("/sign", run=run, sha256=digest, second=second, **{**SAID, "law": "pipeda"})
+    assert reply.status >= 400 and "pipeda" in reply.words
+    assert signing.waiting(desk.project) is None and not desk.project.releases.exists()
+
+
+def test_recipient_and_purpose_are_told_to_be_proposals_until_a_preset_says_them(desk: Desk) -> None:
+    desk.ready()
+    finished_run(desk, [])
+    assert "proposals" in desk.get("/sign").words
+    desk.project.change(lambda answers, recipe: (replace(answers, preset="researchers"), recipe))
+    assert "proposals" not in desk.get("/sign").words
+
+
 def test_the_second_person_is_another_one(desk: Desk) -> None:
     desk.ready()
     digest = finished_run(desk, [])

@@ -27,12 +27,13 @@ from velado.learning.flower._private_steps import (
     score_figures,
     step_figures,
 )
-from velado.learning.flower._run_debit import RunAccount, debit_run
+from velado.learning.flower._run_debit import debit_run
 from velado.learning.flower._terms import make_terms
 from velado.learning.flower.client_app import LoopGrid, make_client_app, number_of
 from velado.learning.flower.flower_records import Packet
 from velado.learning.flower.server_app import serve
 from velado.learning.flower.simulation import Ready, make_ready
+from velado.learning.noise_account import NoiseAccount
 from velado.query.budget import Budget
 
 from .conftest import make_people
@@ -206,13 +207,13 @@ def test_a_run_is_debited_once_and_a_second_that_is_not_paid_for_is_refused(
     table = tmp_path / "rows.csv"
     table.write_text("a\n1\n", "utf-8")
     federation = Federation(clients=3, epsilon=1)
-    said = debit_run(table, federation, "outcome", RunAccount())
+    said = debit_run(table, federation, "outcome", NoiseAccount())
     assert said is not None and said.startswith("Debited: rho ") and "0 is left" in said
     with pytest.raises(BudgetExceeded):
-        debit_run(table, federation, "outcome", RunAccount())
-    with pytest.raises(ParameterError, match="no noise"):
-        debit_run(table, Federation(), "outcome", RunAccount(budget="1"))
-    assert debit_run(table, Federation(), "outcome", RunAccount()) is None
+        debit_run(table, federation, "outcome", NoiseAccount())
+    with pytest.raises(ParameterError, match="nothing is learned with noise"):
+        debit_run(table, Federation(), "outcome", NoiseAccount(budget="1"))
+    assert debit_run(table, Federation(), "outcome", NoiseAccount()) is None
 
 
 def test_a_client_whose_budget_is_spent_makes_no_noise(many: Ready) -> None:

@@ -15,10 +15,11 @@ from velado.errors import OutputError, SchemaError
 from velado.learning.flower._client import TrainingClient
 from velado.learning.flower._local_rows import LocalRows, prepare
 from velado.learning.flower._logistic import FeatureScaling
-from velado.learning.flower._run_debit import RunAccount, debit_run
+from velado.learning.flower._run_debit import debit_run
 from velado.learning.flower._terms import Agreed
 from velado.learning.flower.federation import Federation
 from velado.learning.flower.flower_records import ClientRecord
+from velado.learning.noise_account import NoiseAccount
 from velado.text import say
 
 
@@ -85,7 +86,7 @@ def read_own(node: Mapping[str, object], number: int) -> TrainingClient:
         return client
     texts = {key: str(node[key]) for key in ("ledger", "seal", "budget") if node.get(key)}
     seal = Path(texts["seal"]) if "seal" in texts else None
-    account = RunAccount(ledger=texts.get("ledger"), seal=seal, budget=texts.get("budget"))
+    account = NoiseAccount(ledger=texts.get("ledger"), seal=seal, budget=texts.get("budget"))
 
     def debit() -> None:
         debit_run(table, federation, agreement.recipe.data.target, account)

@@ -101,9 +101,10 @@ def federate(
             undeclared=settings.data.undeclared,
         )
         if not dry_run:
-            from velado.learning.flower._run_debit import RunAccount, debit_run
+            from velado.learning.flower._run_debit import debit_run
+            from velado.learning.noise_account import NoiseAccount
 
-            flags_given = RunAccount(
+            flags_given = NoiseAccount(
                 ledger=account.ledger, seal=account.seal, budget=account.budget, analyst=account.analyst
             )
             paid = debit_run(

@@ -16,6 +16,7 @@ from velado.apps.desk.screens._screen import go, page, project_of, settings_of
 from velado.apps.desk.screens.look_screen import finished
 from velado.apps.desk.walk import Walk
 from velado.errors import InputError
+from velado.study.evidence import check_law
 from velado.text import Sentence, say, told
 
 screen = APIRouter()
@@ -62,6 +63,7 @@ def show(request: Request) -> Response:
         fates=FATES,
         bases=BASES,
         laws=evidencing.laws(),
+        proposed=walk.answers.preset not in RECIPIENTS,
         recipient=told(recipient),
         purpose=told(purpose),
         waits=waits,
@@ -87,6 +89,7 @@ async def sign(request: Request) -> Response:
         if shown != (job.name, job.result()["sha256"], walk.state):
             raise changed_meanwhile()
         said = signing.checked(_said(given))
+        check_law(said["law"])
         if signing.waiting(project) is not None:
             raise InputError(
                 "A signature waits for a second person.",
