@@ -22,12 +22,13 @@ import polars as pl
 
 from benchmarks.timing import Row, data_folder, print_rows, velado
 from velado.learning.crypto.fixed_point import Bounded
+from velado.learning.net.identity import RANDOM_LOG2_N, random_passphrase
 from velado.learning.protocols.protocol_registry import PROTOCOLS
 from velado.learning.regression.job import Job, Party
 
 CLIENTS, MANY = 10, 50
 BAR, BAR_CPU = 20.0, 30.0
-PASSPHRASE = "only for this benchmark"
+PASSPHRASE = random_passphrase()
 
 
 def table() -> pl.DataFrame:
@@ -50,6 +51,7 @@ def prepare(folder: Path, frame: pl.DataFrame, protocol: str, clients: int = CLI
             folder / name,
             Party(name, role, f"localhost:{port}" if role == "evaluator" else ""),  # type: ignore[arg-type]
             PASSPHRASE,
+            log2_n=RANDOM_LOG2_N,  # as `keygen --new-passphrase-file` seals keys for parties that run unattended
         )
         for name, role in names
     )
@@ -81,13 +83,14 @@ def run(folder: Path, job: Job) -> tuple[float, float, float]:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     start, clock = time.perf_counter(), time.time()
     processes = {}
+    # As an installed velado runs: from compiled modules, which pip makes once and a checkout may be told not to keep.
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    env["PYTHONPYCACHEPREFIX"] = str(folder.parent / "velado-compiled")
     for party in job.parties:
         given = ["--job", "job.toml", "--identity", party.name, "-o", f"out-{party.name}", "--quiet"]
         given += ["--passphrase-file", "passphrase"]
         given += ["--table", f"{party.name}.csv"] if party.role == "client" else []
-        processes[party.name] = subprocess.Popen(
-            velado("party", party.role, *given), cwd=folder, env=os.environ.copy()
-        )
+        processes[party.name] = subprocess.Popen(velado("party", party.role, *given), cwd=folder, env=env)
     codes = {name: process.wait(timeout=1500) for name, process in processes.items()}
     wall = time.perf_counter() - start
     if any(codes.values()):

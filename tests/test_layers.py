@@ -44,6 +44,8 @@ EDGES = (
     "data/identifiers/_lexicon.py",  # the words that come with the package
     "data/hierarchies/_bundled.py",  # the lists of hierarchies that come with the package
     "data/keys.py",  # the owner's key, in a folder that only this user can read
+    "data/seals.py",  # how far a chain had come, kept apart from it
+    "data/history_file.py",  # what earlier releases showed, the owner's alone
     "data/staging.py",  # output folders, private until they are whole
     "data/table_bytes.py",  # tables as bytes of files
     "papers/downloads.py",  # `velado data get`: public data sets, from the network into the data folder
@@ -55,6 +57,7 @@ EDGES = (
     "engines/**",
     "query/engines/**",
     "query/store/**",
+    "release/stream/connectors/**",  # brokers, files, the journal and the state of a stream
     "apps/**",
     "testing/examples.py",  # a release for examples, in a folder that is gone again
     "__main__.py",

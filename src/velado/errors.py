@@ -15,6 +15,7 @@
     ├── SuppressionLimitExceeded     keeping the promise would drop more rows than allowed
     ├── QueryRefused                 a query that is not in the accepted subset, or lacks a declared domain or bound
     ├── BudgetExceeded               the answer would cost more than what is left
+    ├── HistoryError                 the history of releases is missing, edited, in use, or cannot be written
     ├── LedgerError                  the ledger is missing, edited, rolled back, or cannot be written
     ├── EngineError                  the engine did not answer: unreachable, too slow, wrong column types
     │   └── FederationStopped        too few clients answered for too long; in velado.learning.flower, it keeps the history
@@ -191,6 +192,16 @@ class BudgetExceeded(VeladoError):
     """
 
     exit_code = 7
+
+
+class HistoryError(VeladoError):
+    """The history of releases is missing, was edited, is in use by another run, or cannot be written; nothing is published.
+
+    >>> HistoryError.exit_code, issubclass(HistoryError, VeladoError)
+    (8, True)
+    """
+
+    exit_code = 8
 
 
 class LedgerError(VeladoError):

@@ -16,6 +16,7 @@ from velado.apps.cli import run
 from velado.apps.cli.commands import _party as party
 from velado.apps.cli.show import present
 from velado.learning.net._mutual_tls import certificate_in
+from velado.learning.net.identity import open_identity
 
 JOB = """
 name = "stay"
@@ -152,3 +153,22 @@ def test_standard_errors_are_printed_where_the_job_asked_for_them(job: Path, cap
         present(party._ended(agreed, ending, Path("out"), ["fit.json"]))
         shown = capsys.readouterr().out
         assert ("standard error" in shown and "0.0625" in shown) == expected and "2.5" in shown
+
+
+def test_a_random_passphrase_opens_the_keys_and_lies_outside_their_folder(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["party", "keygen", "--name", "a", "-o", "a", "--new-passphrase-file"]
+    assert run([*given, "a/pass"]) == 2 and not (place / "a").exists()
+    assert run([*given, "new", "--passphrase-file", "pass"]) == 2
+    assert run([*given, "pass"]) != 0  # a file that is there is kept
+    assert (place / "pass").read_text() == "some words\n"
+    assert run([*given, "a.pass"]) == 0
+    secret = (place / "a.pass").read_text()
+    assert re.fullmatch(r"[0-9a-f]{64}\n", secret) and (place / "a.pass").stat().st_mode & 0o077 == 0
+    told = capsys.readouterr()
+    assert secret.strip() not in told.out + told.err
+    sealed = (place / "a" / "secrets.sealed").read_bytes()
+    assert sealed[9] == 15  # words that are typed or given are stretched to 2^17
+    assert open_identity(place / "a", secret.strip()).name == "a"
+    assert run([*given, "again"]) != 0 and not (place / "again").exists()  # the folder is taken

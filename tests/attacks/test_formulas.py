@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from velado.data.formulas import bare_names, escape_formulas, escaped_names
-from velado.data.staging import count_formulas
+from velado.data.formulas import bare_names, count_formulas, escape_formulas, escaped_names
 from velado.data.table_bytes import csv_bytes
 from velado.errors import OutputError
 

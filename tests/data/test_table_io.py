@@ -9,10 +9,11 @@ import pyarrow as pa
 import pytest
 
 from velado.data.encode import encode, visible_groups, wildcard_sizes
+from velado.data.formulas import count_formulas
 from velado.data.frames import to_frame
 from velado.data.io import parse_csv, read_schema, read_table
 from velado.data.schema import Schema
-from velado.data.staging import count_formulas, write_file, write_folder
+from velado.data.staging import write_file, write_folder
 from velado.data.table import Table
 from velado.data.table_bytes import csv_bytes
 from velado.errors import OutputError, SchemaError, TableError, TaxonomyError

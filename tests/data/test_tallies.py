@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from velado.data.partition import Partition, group_by_codes
-from velado.data.tallies import MANY, by_label, crowds_met, ranked_keys
+from velado.data.tallies import MANY, by_label, crowds_met, pair_counts, ranked_keys
 
 
 @pytest.mark.parametrize("space", [1, 3, 2048, 2049, 10**6, 1 << 40, 1 << 62])
@@ -48,3 +48,20 @@ def test_a_crowd_beyond_a_byte_is_said_to_be_beyond_it() -> None:
     codes = np.zeros((1, 600), dtype=np.int32)
     nothing = np.empty(0, dtype=np.int64)
     assert crowds_met(codes, np.array([0]), np.array([1]), nothing) == (1, 0, MANY)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pairs_of_columns_are_counted_as_each_pair_alone_is(weighted: bool) -> None:
+    rng = np.random.default_rng(3)
+    sizes = np.array([5, 3, 7])
+    codes = np.stack([rng.integers(0, size, 300) for size in sizes]).astype(np.int32)
+    weights = rng.integers(1, 4, 300) if weighted else np.empty(0, dtype=np.int64)
+    first = np.concatenate(([0], np.cumsum(sizes)))
+    found = pair_counts(codes, first, weights)
+    for one in range(3):
+        for other in range(one + 1, 3):
+            alone = np.bincount(codes[one] * sizes[other] + codes[other], weights if weighted else None)
+            block = found[first[one] : first[one + 1], first[other] : first[other + 1]]
+            assert np.array_equal(block.ravel()[: alone.size], alone)
+        own = np.diag(found)[first[one] : first[one + 1]]
+        assert np.array_equal(own, np.bincount(codes[one], weights if weighted else None))

@@ -11,7 +11,7 @@ from velado.data.io import read_table
 from velado.data.schema import Schema
 from velado.data.taxonomy import from_tree
 from velado.errors import ParameterError
-from velado.measures.risk.record_linkage import ReleasedColumn, record_linkage
+from velado.measures.risk.record_linkage import ReleasedColumn, _Side, record_linkage
 from velado.randomness import seeded
 from velado.release.goal import Goal, silent
 from velado.release.guarantees import KAnonymity
@@ -247,3 +247,17 @@ def test_unknown_rules_and_misfitting_columns_are_refused():
     for misfit in ([], [ReleasedColumn(column.codes[:1], column.codes[:1])]):
         with pytest.raises(ParameterError):
             record_linkage(data, misfit)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_counted_codes_give_the_symbols_that_sorted_rows_give(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    values = np.array([3.0, -1.0, 7.5, 7.5, np.inf, 0.0])  # out of order, and one number under two codes
+    codes = random.choice([0, 2, 3, 5], size=40).astype(np.int32)
+    for found, sorted_ in (
+        (_Side.coded(codes), _Side.of(codes)),
+        (_Side.coded(codes, values), _Side.of(values[codes])),
+    ):
+        assert found.symbols.tolist() == sorted_.symbols.tolist()
+        assert found.codes.tolist() == sorted_.codes.tolist()
+    assert _Side.coded(codes[:0]).codes.size == 0

@@ -16,6 +16,7 @@ from velado.data.samples import hospital_csv, hospital_schema
 from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.errors import SideDoorOpen
+from velado.release._copies import numbers_in
 from velado.release.side_doors import (
     SideDoor,
     find,
@@ -302,3 +303,22 @@ def test_a_near_copy_in_a_sensitive_column_is_named_only() -> None:
     found = find_side_doors(table_of(cells, c=Column("c", "sensitive", "numeric")))
     assert [door.kind for door in found] == ["narrows"]
     refuse_copies(found)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["34 y", "35 y", None, "36 y"],
+        ["r$ 4.123,50", "r$ 12,00", "r$ 7,5"],
+        ["~4.123", "~5.120", "~1.001"],
+        ["<=50k", ">50k", "-3 k"],
+    ],
+)
+def test_texts_that_repeat_are_read_as_the_numbers_they_are_alone(texts: list[str | None]) -> None:
+    once = pl.Series(texts, dtype=pl.String)
+    often = pl.concat([once] * 20)  # read as distinct texts; the few alone are read row by row
+    alone, repeated = numbers_in(once), numbers_in(often)
+    assert alone
+    assert len(alone) == len(repeated)
+    for one, many in zip(alone, repeated, strict=True):
+        assert many.to_list() == one.to_list() * 20

@@ -3,15 +3,17 @@
 import polars as pl
 import pytest
 
+from velado.data.identifiers import identifying_columns
+from velado.data.identifiers.eighteen import EIGHTEEN, letters_of
 from velado.data.io import read_table
 from velado.data.keys import Key
 from velado.data.schema import Schema
 from velado.release.operations import OPERATIONS
 from velado.release.operations.zip_prefix import FEW_PEOPLE
 from velado.release.transform import transform
-from velado.settings import named, part_of
+from velado.settings import describe, named, part_of
 from velado.study.presets import PRESETS, PublicDownload, Researchers, SafeHarbor
-from velado.study.presets.safe_harbor import RULE
+from velado.text import Sentence, told
 
 ROWS = 40
 FRAME = pl.DataFrame(
@@ -51,7 +53,7 @@ def test_safe_harbor_decides_each_column_with_the_letter_of_the_rule() -> None:
     assert found["city"] == ("held back", "B") and found["zip"] == ("changed", "B")
     assert found["age"] == found["birth_date"] == found["admission_date"] == ("changed", "C")
     assert found["state"] == found["sex"] == found["illness"] == ("as the schema says", "")
-    assert len(RULE) == 18 and plan.k is None and "no actual knowledge" in plan.said[0]
+    assert len(EIGHTEEN) == 18 and plan.k is None and "no actual knowledge" in plan.said[0]
 
 
 def test_what_safe_harbor_publishes_is_coarse_enough() -> None:
@@ -96,8 +98,59 @@ def test_what_is_no_zip_code_is_hidden(cell: str) -> None:
     assert len(FEW_PEOPLE) == 17
 
 
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda one: one.name)
+def test_a_preset_of_the_registry_has_what_every_view_asks_of_it(preset) -> None:
+    assert [one.name for one in PRESETS].count(preset.name) == 1
+    for said in (preset.title, preset.recipient, preset.purpose):
+        assert isinstance(said, Sentence) and told(said, "en").strip()
+        assert told(said, "pt") != told(said, "en"), "its Portuguese stands in the catalogue"
+    plan = preset().applied(TABLE)
+    assert set(plan.schema.columns) == set(TABLE.schema.columns) and plan.said
+    assert plan.k is None or plan.k >= 2
+    entries = [dict(describe(one), column="sex") for one in plan.operations]
+    assert all(part_of(OPERATIONS, entry, "operation") for entry in entries)
+
+
+HEADERS = [name for name in FRAME.columns if name not in ("patient_name", "sex")] + [
+    "county", "cep", "bairro", "region", "regiao_uf", "uf", "estado", "latitude", "town", "geocode", "ages", "nasc", "dob",
+    "dt_obito", "obito", "ssn", "mrn", "plate", "ip_address", "rua", "codigo_postal", "zip5", "weight",
+    "phone", "celular", "email", "email_address", "url",
+]  # fmt: skip
+CELLS = {
+    "short numbers": [str(60 + n % 5) for n in range(ROWS)],
+    "telephones": [f"(212) 555-{1000 + n}" for n in range(ROWS)],
+    "mail": [f"ana{n}@mail{n}.org" for n in range(ROWS)],
+    "web": [f"https://example.org/people/ana{n}" for n in range(ROWS)],
+}
+
+
+@pytest.mark.parametrize("kind", ["categorical", "text"])
+@pytest.mark.parametrize("cells", CELLS)
+@pytest.mark.parametrize("header", HEADERS)
+def test_what_the_preset_removes_and_what_the_pack_reports_go_by_one_list(
+    header: str, cells: str, kind: str
+) -> None:
+    frame = pl.DataFrame({header: CELLS[cells], "sex": ["F", "M"] * 20})
+    entries = {header: {"role": "quasi", "kind": kind}, "sex": {"role": "quasi"}}
+    table = read_table(frame, Schema.from_dict({"columns": entries}))
+    (decision, _) = SafeHarbor().applied(table).decisions
+    # As the pack asks: with what the judgement found in the values.
+    judged = {one.column: str(one.kind) for one in identifying_columns(table)}.get(header, "")
+    letters = letters_of(header, kind, "quasi", judged)
+    assert decision.rule in letters if letters else decision.rule == ""
+
+
+def test_a_column_is_one_of_the_list_by_its_values_where_somebody_read_them() -> None:
+    for header, letter in (("phone", "D"), ("celular", "D"), ("fax", "E"), ("email", "F"), ("url", "N")):
+        assert letters_of(header, "categorical", "quasi") == [
+            letter
+        ]  # nobody read the values: the header's word
+        assert letters_of(header, "categorical", "quasi", "") == []
+        assert letters_of(header, "categorical", "identifier", "") == [letter]
+    assert letters_of("ip_address", "categorical", "other", "ip") == ["O"]
+
+
 def test_the_other_presets_promise_and_leave_the_schema_alone() -> None:
-    assert {one.name for one in PRESETS} == {"public-download", "researchers", "safe-harbor"}
     public, contract = PublicDownload().applied(TABLE), Researchers().applied(TABLE)
     assert public.k == 11 and [one.name for one in public.guarantees] == ["l-diversity"]
     assert contract.k == 5 and contract.guarantees == () and public.schema == contract.schema == TABLE.schema

@@ -10,12 +10,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import TYPE_CHECKING
 
 import polars as pl
-import pyarrow as pa
 
 from velado.data.numbers import with_point
 from velado.data.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -57,9 +60,12 @@ class NoValue:
     def of_type(self, type_: pa.DataType) -> list[str] | list[int] | list[float] | list[date]:
         """The values that a column of an Arrow type can hold and that mean none; NaN is the engine's own to find.
 
+        >>> import pyarrow as pa
         >>> NoValue.of(("ND", "-999")).of_type(pa.int64())
         [-999]
         """
+        import pyarrow as pa
+
         if pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_dictionary(type_):
             return list(self.texts)
         if pa.types.is_integer(type_):

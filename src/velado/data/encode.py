@@ -147,6 +147,8 @@ class CodedTexts:
     @classmethod
     def of(cls, series: pl.Series) -> CodedTexts:
         """The texts of *series*, coded."""
+        if isinstance(series.dtype, pl.Enum):
+            return cls._of_listed(series, series.dtype.categories)
         values = series.unique().drop_nulls().sort()
         if not len(values):
             return cls(np.zeros(len(series), dtype=np.int32), values)
@@ -156,6 +158,16 @@ class CodedTexts:
             numbers = np.arange(1, len(values) + 1, dtype=np.int32)
             codes = series.replace_strict(values, numbers, default=0, return_dtype=pl.Int32)
         return cls(codes.fill_null(0).to_numpy(), values)
+
+    @classmethod
+    def _of_listed(cls, series: pl.Series, listed: pl.Series) -> CodedTexts:
+        """The same where the texts are *listed*: the list is sorted, and no row is looked up."""
+        places = series.to_physical().cast(pl.Int32).fill_null(len(listed)).to_numpy()
+        there = np.flatnonzero(np.bincount(places, minlength=len(listed) + 1)[:-1])
+        found = listed.gather(there)
+        code_of = np.zeros(len(listed) + 1, dtype=np.int32)
+        code_of[there[found.arg_sort().to_numpy()]] = np.arange(1, there.size + 1)
+        return cls(code_of[places], found.sort())
 
     @property
     def size(self) -> int:
@@ -503,7 +515,7 @@ class VisibleTexts:
     @classmethod
     def of(cls, frame: pl.DataFrame, names: Sequence[str], weights: Int64Array | None = None) -> VisibleTexts:
         """The columns *names* of *frame*, whose rows stand for *weights* rows each."""
-        coded = {name: CodedTexts.of(frame.get_column(name).cast(pl.String)) for name in names}
+        coded = {name: CodedTexts.of(_as_listed_or_text(frame.get_column(name))) for name in names}
         return cls(frame.height, coded, weights)
 
     @property
@@ -559,6 +571,10 @@ class VisibleTexts:
             begins.astype(np.int64),
         )
         return out[merged.labels][self.groups.labels]
+
+
+def _as_listed_or_text(series: pl.Series) -> pl.Series:
+    return series if isinstance(series.dtype, pl.Enum) else series.cast(pl.String)
 
 
 def visible_groups(frame: pl.DataFrame, names: Sequence[str]) -> Partition:

@@ -40,7 +40,7 @@ def count_formulas(frame: pl.DataFrame) -> int:
     2
     """
     texts = _text_columns(frame)
-    cells = sum(_risky_cells(frame.get_column(name).cast(pl.String)) for name in texts)
+    cells = sum(_risky_cells(frame.get_column(name)) for name in texts)
     return int(cells) + len(escaped_names(frame.columns))
 
 
@@ -81,7 +81,7 @@ def escape_formulas(frame: pl.DataFrame) -> pl.DataFrame:
     [("'=1+1",), ('-5',)]
     """
     texts = _text_columns(frame)
-    risky = [name for name in texts if _risky_cells(frame.get_column(name).cast(pl.String))]
+    risky = [name for name in texts if _risky_cells(frame.get_column(name))]
     safe = frame.with_columns(_escaped(pl.col(name).cast(pl.String)).alias(name) for name in risky)
     return safe.rename(escaped_names(frame.columns))
 
@@ -128,9 +128,9 @@ def _risky(text: pl.Expr) -> pl.Expr:
 
 def _risky_cells(texts: pl.Series) -> int:
     """How many of the texts would run; each distinct one is looked at once."""
-    distinct = texts.unique().drop_nulls()
+    distinct = texts.unique().drop_nulls().cast(pl.String)
     risky = distinct.filter(distinct.to_frame("text").select(_risky(pl.col("text"))).to_series())
-    return int(texts.is_in(risky.implode()).sum()) if risky.len() else 0
+    return int(texts.cast(pl.String).is_in(risky.implode()).sum()) if risky.len() else 0
 
 
 def _escaped(text: pl.Expr) -> pl.Expr:

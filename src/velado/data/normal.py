@@ -21,14 +21,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from velado.data.numbers import THOUSANDS
-from velado.data.partition import Int32Array
 from velado.data.schema import Column
 from velado.data.table import Table
+
+if TYPE_CHECKING:
+    from velado.data.partition import Int32Array
 
 UNSEEN_POINTS = (
     "AD 34F 600-605 61C 6DD 70F 890-891 8E2 115F-1160 17B4-17B5 180B-180F 200B-200F 202A-202E 2060-206F 3164 "

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from velado.data.partition import BoolArray, FloatArray
 from velado.data.schema import Column
 from velado.errors import TableError
 from velado.text import say, say_n
 
 if TYPE_CHECKING:
+    from velado.data.partition import BoolArray, FloatArray
     from velado.data.table import Table  # which asks this module what a number is
 
 _EXACT_LIMIT = 2.0**53  # beyond this, neighbouring whole numbers share one double

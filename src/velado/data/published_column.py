@@ -164,6 +164,21 @@ class PublishedColumn:
             values = pl.Series(self.name, texts, dtype=pl.String)
         return values.gather(self.codes[kept]).alias(self.name)
 
+    def listed(self, kept: BoolArray) -> pl.Series:
+        """As `series`, but texts stand in a list once, and rows have their places in it: a quarter of the room or less.
+
+        >>> ages = np.array([0, 1, 1], dtype=np.int32)
+        >>> shown = PublishedColumn("age", ages, ("[20..29]", "*"), np.array([0, 0]), np.array([4, 9]))
+        >>> shown.listed(np.ones(3, dtype=bool)).to_list()
+        ['[20..29]', '*', '*']
+        """
+        texts = [None if value is None else str(value) for value in self.values]
+        distinct = sorted({text for text in texts if text is not None})
+        if not distinct or all(isinstance(value, float) or value is None for value in self.values):
+            return self.series(kept)
+        values = pl.Series(self.name, texts, dtype=pl.Enum(distinct))
+        return values.gather(self.codes[kept]).alias(self.name)
+
 
 def read_texts(
     column: EncodedColumn,

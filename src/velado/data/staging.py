@@ -22,8 +22,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path, PurePosixPath
 
-from velado.data.formulas import Formulas as Formulas
-from velado.data.formulas import count_formulas as count_formulas
 from velado.errors import OutputError
 from velado.text import say
 
@@ -86,6 +84,7 @@ class StagedFolder:
     """
 
     place: Path
+    folder: Path = Path()
 
     @property
     def new(self) -> Path:
@@ -114,6 +113,21 @@ class StagedFolder:
         self._folders(files)
         for name, data in files.items():
             _make_file(self.new / name, data, private=PurePosixPath(name).parts[0] == PRIVATE and "/" in name)
+
+    def pour(self, name: str, pieces: Iterable[bytes]) -> str:
+        """The *pieces* are in a file of the folder that may leave, one after the other; what is returned is its SHA-256."""
+        _refuse_names([name])
+        self.put({name: b""})
+        digest = hashlib.sha256()
+        with (self.new / name).open("ab") as file:
+            for piece in pieces:
+                digest.update(piece)
+                file.write(piece)
+        return digest.hexdigest()
+
+    def read(self, name: str) -> bytes:
+        """What was put or poured there, as it stands on the disk."""
+        return (self.new / name).read_bytes()
 
     def settle(self) -> Path:
         """The folder, with all it holds brought to the disk."""
@@ -307,7 +321,7 @@ PUBLIC = "release"
 """The sub-folder that leaves the house; the other one, `private`, stays."""
 
 MANIFEST = "manifest.json"
-PUBLIC_FILES = frozenset({"table.csv", "table.parquet", MANIFEST, "about.html"})
+PUBLIC_FILES = frozenset({"table.csv", "table.parquet", "values.csv", MANIFEST, "about.html"})
 """What `release/` may hold beside the tables its manifest lists."""
 
 PRIVATE_FILES = frozenset(
@@ -398,7 +412,7 @@ def staged_folder(folder: Path, force: bool = False, reads: Iterable[Path] = ())
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with _staging_folder(target) as place:
-            staged = StagedFolder(place)
+            staged = StagedFolder(place, folder)
             yield staged
             new = staged.settle()
             refuse_folder(folder, force, reads)  # writing took time, and somebody may have put a file there

@@ -23,8 +23,33 @@ def csv_pieces(frame: pl.DataFrame, separator: str = ",", order: Int64Array | No
     for begin in range(0, max(frame.height, 1), _PIECE):
         part = frame[begin : begin + _PIECE] if order is None else frame[order[begin : begin + _PIECE]]
         buffer = io.BytesIO()
-        part.write_csv(buffer, separator=separator, include_header=not begin)
+        as_texts(part).write_csv(buffer, separator=separator, include_header=not begin)
         yield buffer.getvalue()
+
+
+def as_texts(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with texts where it has listed ones: a list tells values of rows that are not in the frame.
+
+    >>> as_texts(pl.DataFrame({"sex": ["F"]}, schema={"sex": pl.Enum(["F", "M"])})).schema
+    Schema([('sex', String)])
+    """
+    listed = [n for n, dtype in frame.schema.items() if isinstance(dtype, pl.Categorical | pl.Enum)]
+    return frame.with_columns(pl.col(listed).cast(pl.String)) if listed else frame
+
+
+def escaped_pieces(
+    frame: pl.DataFrame, separator: str = ",", formulas: Formulas = "keep", order: Int64Array | None = None
+) -> Iterator[bytes]:
+    """As `csv_bytes`, piece by piece; what is refused is refused before the first.
+
+    >>> list(escaped_pieces(pl.DataFrame({"note": ["=1+1"]}), formulas="escape"))
+    [b"note\\n'=1+1\\n"]
+    """
+    if formulas == "refuse":
+        refuse_formulas(frame)
+    elif formulas == "escape":
+        frame = escape_formulas(frame)
+    return csv_pieces(frame, separator, order)
 
 
 def csv_bytes(
@@ -35,12 +60,8 @@ def csv_bytes(
     >>> csv_bytes(pl.DataFrame({"note": ["=1+1"]}), formulas="escape")
     b"note\\n'=1+1\\n"
     """
-    if formulas == "refuse":
-        refuse_formulas(frame)
-    elif formulas == "escape":
-        frame = escape_formulas(frame)
     buffer = io.BytesIO()
-    for piece in csv_pieces(frame, separator, order):
+    for piece in escaped_pieces(frame, separator, formulas, order):
         buffer.write(piece)
     return buffer.getvalue()
 
@@ -54,3 +75,14 @@ def parquet_bytes(frame: pl.DataFrame) -> bytes:
     buffer = io.BytesIO()
     frame.write_parquet(buffer)
     return buffer.getvalue()
+
+
+def written_cells(content: bytes, separator: str = ",") -> pl.DataFrame:
+    """The cells of a written table as texts, its rows as they stand in the file.
+
+    >>> written_cells(b"age\\n31\\n").rows()
+    [('31',)]
+    """
+    if content.startswith(b"PAR1"):
+        return pl.read_parquet(io.BytesIO(content)).select(pl.all().cast(pl.String))
+    return pl.read_csv(io.BytesIO(content), separator=separator, infer_schema=False)

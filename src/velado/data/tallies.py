@@ -45,6 +45,27 @@ def crowds_met(
 
 
 @njit(cache=True)
+def pair_counts(codes: Int32Array, first: Int64Array, weights: Int64Array) -> Int64Array:
+    """How many rows have two codes in two columns, for every pair of columns at once: one square table of all codes.
+
+    *codes* is column x entry, code x of column c has row and column ``first[c] + x`` of the table, and ``first`` ends with how
+    many there are. The half above the diagonal blocks is filled, and the diagonal with the rows of each code alone. Entries
+    stand for *weights* rows, or for one where *weights* is empty. O(entries x pairs of columns).
+    """
+    columns, entries = codes.shape
+    found = np.zeros((first[-1], first[-1]), dtype=np.int64)
+    place = np.empty(columns, dtype=np.int64)
+    for entry in range(entries):
+        more = 1 if weights.size == 0 else weights[entry]
+        for column in range(columns):
+            place[column] = first[column] + codes[column, entry]
+        for one in range(columns):
+            for other in range(one, columns):
+                found[place[one], place[other]] += more
+    return found
+
+
+@njit(cache=True)
 def by_label(labels: Int32Array, starts: Int64Array) -> Int64Array:
     """The entries sorted by label, equal ones in their own order; those with a negative label are left out.
 

@@ -194,12 +194,12 @@ def measure(
     unread = ""
     if release.operations:
         try:
-            read = read_published(release.original, release.aligned, release.kept)
+            read = read_published(release.original, release.listed, release.kept)
             # Which row is which is known here, and other columns differ because the operations altered them.
             return measure_published(
                 replace(read, agreeing=None),
                 release.original.schema,
-                release.aligned,
+                release.listed,
                 k=release.goal.k,
                 settings=settings,
                 population=population,
@@ -208,7 +208,7 @@ def measure(
             unread = error.what
     table = release.table
     data = release.data if release.data.rows == table.rows else encode(table)
-    published = read_published(table, release.aligned, release.kept, data, seen=release.checked.seen)
+    published = read_published(table, release.listed, release.kept, data, seen=release.checked.seen)
     kept = release.recoded.kept
     labels = np.full(kept.size, -1, dtype=np.int32)
     labels[kept] = release.checked.partition.labels
@@ -224,7 +224,7 @@ def measure(
     )
     scores = _scores(
         published=published,
-        frame=release.aligned,
+        frame=release.listed,
         settings=settings,
         ncp=ncp,
         charged=say("the cover of each group"),

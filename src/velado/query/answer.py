@@ -389,8 +389,8 @@ def frame(plan: QueryPlan, drawn: Tallies, confidence: Fraction) -> pl.DataFrame
     if first.kind == "histogram":
         need = plan.draws[plan.parts[0].draws[0]].need
         assert isinstance(need, GridCells)
-        bins = _bin_names(need)
-    for key, series in zip(plan.keys, _key_columns(plan.keys, max(1, len(bins))), strict=True):
+        bins = bin_names(need)
+    for key, series in zip(plan.keys, key_columns(plan.keys, max(1, len(bins))), strict=True):
         columns[key.column] = series
     if bins:
         columns[f"{name_of(first)}_bin"] = pl.Series(list(bins) * lines, dtype=pl.String)
@@ -407,7 +407,7 @@ def frame(plan: QueryPlan, drawn: Tallies, confidence: Fraction) -> pl.DataFrame
     return pl.DataFrame(columns)
 
 
-def _key_columns(keys: Keys, repeat: int = 1) -> list[pl.Series]:
+def key_columns(keys: Keys, repeat: int = 1) -> list[pl.Series]:
     """The key values of every cell, row-major with the last key fastest, each cell *repeat* times."""
     sizes = [len(key.domain) + 1 for key in keys]
     out = []
@@ -419,7 +419,7 @@ def _key_columns(keys: Keys, repeat: int = 1) -> list[pl.Series]:
     return out
 
 
-def _bin_names(need: GridCells) -> tuple[str, ...]:
+def bin_names(need: GridCells) -> tuple[str, ...]:
     """Each bin as the interval of values it holds: closed below, open above, the last one closed."""
     edges, step = need.edges, need.grid.step
     texts = [_text(step * edge) for edge in edges[:-1]]

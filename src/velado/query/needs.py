@@ -7,7 +7,9 @@ order of `cells_of`), so that the noise, which is drawn elsewhere, is the only t
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 from functools import lru_cache
 from math import prod
@@ -141,6 +143,29 @@ class GroupKey:
     column: str
     domain: tuple[str, ...]
 
+    @property
+    def size(self) -> int:
+        """Cells, the last one among them."""
+        return len(self.domain) + 1
+
+
+@dataclass(frozen=True)
+class ClassKey:
+    """A column cut into classes of its values that nobody tells apart.
+
+    Place i of *classes* is the class of values below cuts[i] and not below cuts[i-1] (numbers, days), or of texts[i]; the last but
+    one is that of all further values, and the last that of missing ones. *size* is how many classes there are.
+
+    >>> ClassKey("age", (60.0,), (), (0, 1, 1), 2).size
+    2
+    """
+
+    column: str
+    cuts: tuple[float | date, ...]
+    texts: tuple[str, ...]
+    classes: tuple[int, ...]
+    size: int
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -181,18 +206,19 @@ Need = Rows | GridSum | GridCells
 
 
 Keys = tuple[GroupKey, ...]
+AnyKey = GroupKey | ClassKey
 Needs = tuple[Need, ...]
 Tallies = tuple[Counts, ...]
 """One array per need: shape (cells,), or (cells, bins) for GridCells."""
 
 
-def cells_of(keys: Keys) -> int:
-    """How many cells the keys make together: the product of (domain + 1), row-major, the last key fastest.
+def cells_of(keys: Sequence[AnyKey]) -> int:
+    """How many cells the keys make together: the product of their sizes, row-major, the last key fastest.
 
     >>> cells_of((GroupKey("sex", ("F", "M")), GroupKey("ward", ("a", "b", "c"))))
     12
     """
-    return prod(len(key.domain) + 1 for key in keys)
+    return prod(key.size for key in keys)
 
 
 class Engine(Protocol):
@@ -218,7 +244,7 @@ class Engine(Protocol):
         """By what the table is known, so that it has one budget through whatever door it is asked."""
 
     def tally(
-        self, where: Predicate | None, keys: Keys, needs: Needs, seconds: float | None = None
+        self, where: Predicate | None, keys: Sequence[AnyKey], needs: Needs, seconds: float | None = None
     ) -> Tallies:
         """One array per need; EngineError after *seconds*."""
 

@@ -370,6 +370,72 @@ def joint_width(
     return high + 1 + weight
 
 
+@lru_cache(maxsize=256)
+def mixed_factor(mechanism: Mechanism, least_scale: float, cells: int, confidence: Fraction) -> float:
+    """A k with P(|S| <= k deviation) >= confidence for every weighted sum S of *cells* independent noises of at least that scale.
+
+    *deviation* is the sum's, the squares of weight times `standard_deviation` added up; so sum of weight^2 <= (deviation / d)^2, d being
+    the least noise's own. Both bounds smooth the discrete sum by an independent symmetric Z: P(S > t) <= P(S + Z > t - z) / P(Z >= -z).
+
+    Laplace: an exponential number is its whole part and an independent fraction, so a continuous Laplace noise is the discrete one plus
+    the difference of two fractions, which is sub-Gaussian with variance 1/6; S + Z is a sum of continuous ones, see `laplace_quantile`.
+    Gaussian: Z has normal parts of deviation tau; the density of each discrete noise and its part is at most 1 + e times the normal one of
+    their joint variance, e = 2a / (1 - a^3), a = exp(-2 pi^2 s^2), 1/s^2 = 1/scale^2 + 1/tau^2 (Poisson's sum).
+
+    >>> round(mixed_factor("gaussian", 50.0, 100, Fraction(19, 20)), 2), round(mixed_factor("laplace", 50.0, 100, Fraction(19, 20)), 2)
+    (2.0, 2.18)
+    """
+    check_confidence(confidence)
+    outside = float(1 - confidence)
+    d = standard_deviation(mechanism, least_scale)
+    if mechanism == "laplace":
+        found = [1 / math.sqrt(outside)]  # Chebyshev
+        for reach in (0.9, 1.1, 1.3, 1.5, 1.8, 2.2):
+            inside = 1 - math.exp(-3 * reach**2)
+            found.append(math.sqrt(1 + 1 / (6 * d * d)) * laplace_quantile(outside * inside) + reach / d)
+        return min(found)
+    found = [
+        math.sqrt(2 * math.log(2 / outside))
+    ]  # discrete noises are sub-Gaussian (Canonne, Kamath, Steinke 2020)
+    for tau in (0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0):
+        a = math.exp(-2 * math.pi**2 / (1 / d**2 + 1 / tau**2))
+        more = math.exp(min(cells * 2 * a / (1 - a**3), 50.0))
+        for reach in (1.5, 2.0, 2.5, 3.0, 3.5):
+            tail = outside * NormalDist().cdf(reach) / (2 * more)
+            normal = -NormalDist().inv_cdf(tail) if tail > 1e-300 else math.inf
+            found.append(math.sqrt(1 + (tau / d) ** 2) * normal + reach * tau / d)
+    return min(found)
+
+
+@lru_cache(maxsize=256)
+def laplace_quantile(outside: float) -> float:
+    """A t that no weighted sum of continuous Laplace noises with a variance of 1 exceeds, in absolute value, with more than that chance.
+
+    A Laplace noise is a normal one whose variance is exponential, so the sum is normal with a variance V = sum of a_j E_j, sum of a_j = 1. V
+    is below E_1 in convex order, and P(|N| > t / sqrt(v)) is convex in v, then concave. So the largest chance is that of a variance which is
+    E up to some c and its mean c + 1 beyond: max over c of the integral of e^-v P(v) up to c, and e^-c P(c + 1).
+
+    >>> round(laplace_quantile(0.05), 3), round(math.log(1 / 0.05) / math.sqrt(2), 3), round(laplace_quantile(0.5), 3)
+    (2.157, 2.118, 0.674)
+    """
+    low, high = 0.0, 2 + 2 * math.log(1 / outside)
+    while high - low > 1e-5 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _largest_tail(middle) > outside else (low, middle)
+    return high * (1 + 1e-5)
+
+
+def _largest_tail(t: float) -> float:
+    # Beyond t^2 / 3 + 3 the tail is concave, and no c lies there. Steps are short beside the last digits that count.
+    edges = np.linspace(0.0, t * t / 3 + 3, 2001)
+    tails = np.array([math.erfc(t / math.sqrt(2 * v)) if v > 0 else 0.0 for v in edges.tolist()])
+    beyond = np.array([math.erfc(t / math.sqrt(2 * (v + 1))) for v in edges.tolist()])
+    falling = np.exp(-edges)
+    pieces = (falling[:-1] - falling[1:]) * (tails[:-1] + tails[1:]) / 2
+    inner = np.concatenate([[0.0], np.cumsum(pieces)])
+    return float((inner + falling * beyond).max())
+
+
 def standard_deviation(mechanism: Mechanism, scale: float) -> float:
     """Of the discrete Laplace sqrt(2p)/(1-p), p = exp(-1/scale); of the discrete Gaussian at most its scale.
 

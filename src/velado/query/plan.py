@@ -501,11 +501,11 @@ def carry_out(plan: QueryPlan, tallies: Tallies, deadline: float | None = None) 
     """
     cells = cells_of(plan.keys)
     if len(tallies) != len(plan.needs):
-        raise _wrong_shape()
+        raise wrong_shape()
     for need, tally in zip(plan.needs, tallies, strict=True):
         expected = (cells, len(need.edges) - 1) if isinstance(need, GridCells) else (cells,)
         if tally.shape != expected or tally.dtype != np.int64:
-            raise _wrong_shape()
+            raise wrong_shape()
     exact = dict(zip(plan.needs, tallies, strict=True))
     return tuple(_drawn(draw, plan.measure, exact[draw.need], deadline) for draw in plan.draws)
 
@@ -517,7 +517,12 @@ def _drawn(draw: Draw, measure: Measure, tally: Counts, deadline: float | None) 
     return noise.add(draw.mechanism, measure, draw.scale, tally)
 
 
-def _wrong_shape() -> EngineError:
+def wrong_shape() -> EngineError:
+    """The error for an engine that returned what it was not asked for.
+
+    >>> wrong_shape().fix
+    'Report this as a fault of the engine.'
+    """
     return EngineError(
         "The engine returned arrays of another shape or type than it was asked for.",
         "Noise is drawn on 64-bit whole numbers, one array per need and one number per cell.",

@@ -12,35 +12,45 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import is_dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
-from math import prod
 from pathlib import PurePath
-from typing import Annotated, Any, get_args
+from typing import Annotated, TypeVar, get_args
 from weakref import WeakValueDictionary
-
-import numpy as np
 
 from velado.data.formats import FORMATS
 from velado.data.schema import Schema
 from velado.data.table import Table
-from velado.errors import EngineError, LedgerError, ParameterError
+from velado.errors import EngineError, ParameterError
 from velado.query.accuracy import Wish, check_least, check_most, least_spend, suggested_spend
 from velado.query.answer import Answer, Cost, Making, frame
-from velado.query.budget import Budget, Charge, Facts, LedgerState, exact, implied, spend_of
+from velado.query.budget import Budget, Charge, LedgerState, exact, implied, spend_of
 from velado.query.engines import engine_for_table
 from velado.query.groups import Proposal
-from velado.query.needs import Engine, Tallies, cells_of
+from velado.query.kept_answers import entry_text, fingerprints, read_draws, write_draws
+from velado.query.needs import Engine, Tallies
 from velado.query.plan import Extremes, QueryPlan, carry_out, name_of, plan, plan_within
 from velado.query.sql import checked, parse
 from velado.query.store import ChainedLedger, UnitOfAccount, memory_ledger, refuse_second, settle
 from velado.query.unit import Promise, Unit
 from velado.query.values import Query
+from velado.query.workload.workload import (
+    WorkloadAnswer,
+    WorkloadPlan,
+    draw_workload,
+    frames,
+    plan_workload,
+    plan_workload_within,
+    written,
+)
+from velado.query.workload.workload import read as read_workload
 from velado.settings import Setting, Where, checked_argument
 from velado.text import say
+
+Drawn = TypeVar("Drawn")
 
 # What a session is given, checked before it is made: names, units, budgets and levels of confidence.
 
@@ -167,87 +177,6 @@ def confidence_level(confidence: float | Fraction) -> Fraction:
     return exact(confidence)
 
 
-# By what the ledger knows a question, and how the drawn numbers of its answer are kept there.
-
-LAYOUT = 1
-"""The layout of fingerprints and stored draws; another layout is another question."""
-
-
-def _fingerprints(
-    plan: QueryPlan, versions: Sequence[str], spend: Fraction, extremes: str
-) -> tuple[str, ...]:
-    """One for each version: equal for two questions only if their answers are draws of one distribution over one content of the table.
-
-    SHA-256 over the canonical query, the table's version, the unit, the measure, the spend, how extremes are answered,
-    the domains of the keys, and every draw with its grid, sensitivity and scale. Aliases and the confidence of the
-    intervals are left out: they change how an answer is shown, not what was drawn. What versions share is written once.
-    """
-    unit = plan.unit
-    form = {
-        "layout": LAYOUT,
-        "query": plan.query.canonical(),
-        "unit": [unit.column, unit.rows, unit.dependence],
-        "measure": plan.measure,
-        "spend": spend,
-        "extremes": extremes,
-        "keys": [[key.column, list(key.domain)] for key in plan.keys],
-        "draws": [[type(draw.need).__name__, draw] for draw in plan.draws],
-    }
-    text = json.dumps(form, ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_written)
-    # Of the sorted keys the version comes last, so it is the end of the text.
-    shared = hashlib.sha256(text[:-1].encode())
-    found = []
-    for version in versions:
-        one = shared.copy()
-        one.update(f',"version":{json.dumps(version, ensure_ascii=False)}}}'.encode())
-        found.append(one.hexdigest())
-    return tuple(found)
-
-
-def _written(value: Any) -> Any:
-    """A frozen value by its fields, and anything else by its exact text."""
-    return vars(value) if is_dataclass(value) else str(value)
-
-
-def _entry_text(plan: QueryPlan, spend: Fraction) -> str:
-    """The question as the ledger writes it down: its canonical form, and what it was allowed to cost.
-
-    The spend is part of what a question is known by, so whoever asks again at no cost has to name it; or, where an accuracy
-    was asked for, that and its chance, from which the same spend follows.
-    """
-    form = {**json.loads(plan.query.canonical()), "spend": str(spend)}
-    if plan.wish is not None:
-        form |= {"within": str(plan.wish[0]), "confidence": str(plan.wish[1])}
-    return json.dumps(form, ensure_ascii=False, separators=(",", ":"))
-
-
-def _write_draws(drawn: Tallies, analyst: str) -> str:
-    """The drawn whole numbers as the ledger keeps them, with who asked first."""
-    arrays = [{"shape": list(array.shape), "numbers": array.ravel().tolist()} for array in drawn]
-    return json.dumps({"layout": LAYOUT, "analyst": analyst, "drawn": arrays}, separators=(",", ":"))
-
-
-def _read_draws(text: str, plan: QueryPlan) -> Tallies:
-    """The numbers that `_write_draws` wrote, checked against the plan's own shapes."""
-    try:
-        document: Facts = json.loads(text)
-        arrays = document["drawn"]
-        good = document["layout"] == LAYOUT and len(arrays) == len(plan.draws)
-        good = good and all(
-            array["shape"][:1] == [cells_of(plan.keys)] and prod(array["shape"]) == len(array["numbers"])
-            for array in arrays
-        )
-        if not good:
-            raise ValueError
-        return tuple(np.array(array["numbers"], dtype=np.int64).reshape(array["shape"]) for array in arrays)
-    except (ValueError, KeyError, TypeError, OverflowError):
-        raise LedgerError(
-            "The ledger holds an answer to this question that cannot be read.",
-            "Drawing another would tell more than was paid for.",
-            "Check the ledger with `velado ledger verify`, or ask with another spend.",
-        ) from None
-
-
 KEPT_PLANS = 256
 SHARE = 10
 """Without a spend of its own, a question takes at most one tenth of the whole budget."""
@@ -369,8 +298,78 @@ class Session:
                 self._check_least(made, limit, within)
                 drawn, receipt = self._ask(made, question, who, limit)
             else:
-                drawn, receipt = _read_draws(found[0], made), found[1]
+                drawn, receipt = read_draws(found[0], made), found[1]
         return self._reply(made, drawn, level, limit, (question, public), found is not None, receipt)
+
+    def price_workload(
+        self,
+        queries: Sequence[str | Query],
+        spend: Fraction | float | str | None = None,
+        *,
+        within: Fraction | float | str | None = None,
+        confidence: float | Fraction = 0.95,
+    ) -> WorkloadPlan:
+        """What several counts would cost together and how exact each would be, see `price`. Nothing is asked, spent or looked at."""
+        level = confidence_level(confidence)
+        most = None if spend is None else spend_of(spend, "spend", _ASKED)
+        read = [
+            parse(q, self.schema, self.name) if isinstance(q, str) else checked(q, self.schema, self.name)
+            for q in queries
+        ]
+        measure = self.budget.measure
+        if within is None:
+            limit = self.each if most is None else most
+            check_least(limit, self.least, measure)
+            return plan_workload(read, self.schema, self.unit, measure, limit)
+        wish = Wish.of(within, "within", _ASKED)
+        made = plan_workload_within(read, self.schema, self.unit, measure, wish, level, least=self.least)
+        check_most(made.charge, most, measure)
+        return made
+
+    def workload(
+        self,
+        queries: Sequence[str | Query],
+        *,
+        spend: Fraction | float | str | None = None,
+        within: Fraction | float | str | None = None,
+        analyst: str | None = None,
+        confidence: float | Fraction = 0.95,
+    ) -> WorkloadAnswer:
+        """Several COUNT and HISTOGRAM questions for one charge, none less exact than asked one by one with an equal share, see `answer`."""
+        level = confidence_level(confidence)
+        who = self.analyst if analyst is None else analyst_name(analyst)
+        made = self.price_workload(queries, spend, within=within, confidence=level)
+        form = json.dumps({**made.known_by(), "version": self.version}, ensure_ascii=False, sort_keys=True)
+        question = hashlib.sha256(form.encode()).hexdigest()
+        with self._alone_with(question):
+            found = self._ledger.stored(question)
+            if found is None:
+                self._account.hold()
+                text = json.dumps(
+                    {"workload": [json.loads(one.query.canonical()) for one in made.plans]},
+                    ensure_ascii=False,
+                )
+                reservation = self._ledger.reserve(Charge(who, question, text, made.charge))
+                drawn = self._looked(lambda: draw_workload(made, self._engine, self.seconds))
+                receipt = self._ledger.record(reservation, question, written(drawn, who))
+            else:
+                drawn, receipt = read_workload(found[0]), found[1]
+        account = self._ledger.last_state()
+        return WorkloadAnswer(
+            frames=tuple(frames(made, drawn, level)),
+            guarantee=self.guarantee(made.charge, account),
+            cost=Cost(
+                measure=self.budget.measure,
+                spent=Fraction(0) if found is not None else made.charge,
+                asked=made.charge,
+                left=account.left,
+                budget=account.budget.total,
+            ),
+            plan=made.to_dict(level),
+            notes=tuple(made.sentences(level)),
+            stored=found is not None,
+            receipt=receipt,
+        )
 
     def state(self) -> LedgerState:
         """The account as it stands."""
@@ -430,7 +429,7 @@ class Session:
             )
             spend = made.charge
         # The second goes to the analyst: a fingerprint of the exact rows would let a guess of them be tested.
-        question, public = _fingerprints(made, (self.version, ""), spend, self.extremes)
+        question, public = fingerprints(made, (self.version, ""), spend, self.extremes)
         return made, question, public
 
     def _claim(self) -> None:
@@ -458,11 +457,21 @@ class Session:
     def _ask(self, made: QueryPlan, question: str, analyst: str, limit: Fraction) -> tuple[Tallies, str]:
         """Pay, then look, then draw, then record: never in another order."""
         self._account.hold()
-        reservation = self._ledger.reserve(Charge(analyst, question, _entry_text(made, limit), made.charge))
+        reservation = self._ledger.reserve(Charge(analyst, question, entry_text(made, limit), made.charge))
         deadline = None if self.seconds is None else time.monotonic() + self.seconds
+
+        def look() -> Tallies:
+            return carry_out(
+                made, self._engine.tally(made.query.where, made.keys, made.needs, self.seconds), deadline
+            )
+
+        drawn = self._looked(look)
+        return drawn, self._ledger.record(reservation, question, write_draws(drawn, analyst))
+
+    def _looked(self, look: Callable[[], Drawn]) -> Drawn:
+        """What was drawn; where the engine fails, the error says that it stays paid."""
         try:
-            tallies = self._engine.tally(made.query.where, made.keys, made.needs, self.seconds)
-            drawn = carry_out(made, tallies, deadline)
+            return look()
         except EngineError as error:
             raise EngineError(
                 error.what,
@@ -471,7 +480,6 @@ class Session:
                 ),
                 error.fix,
             ) from None
-        return drawn, self._ledger.record(reservation, question, _write_draws(drawn, analyst))
 
     def _reply(
         self,

@@ -123,6 +123,22 @@ def numbers_in(text: pl.Series, most: float = _MOST_UNREAD, within: bool = True)
     probe = text.drop_nulls().head(_PROBE)
     if not within or not len(probe) or int((probe.str.count_matches(_NUMBER) == 1).sum()) < 0.9 * len(probe):
         return []
+    distinct = text.drop_nulls().unique()
+    if 2 * len(distinct) > len(text):
+        read = _numbers_within(text)
+    else:
+        read = [
+            text.replace_strict(distinct, found, default=None, return_dtype=pl.Float64)
+            for found in _numbers_within(distinct)
+        ]
+    return read if nearly_all_read(text, read[0], most) else []
+
+
+def _numbers_within(text: pl.Series) -> list[pl.Series]:
+    """The one number within each text, by the mark that parts thousands; two readings where that mark is not told.
+
+    What is asked of all texts together is whether any is so, so that distinct texts give the same answer as all rows.
+    """
     one = text.str.count_matches(_NUMBER) == 1
     token = text.str.extract(_SIGNED).fill_null(text.str.extract(f"({_NUMBER})"))
     token = token.set(~one.fill_null(False), None).str.replace_all(" ", "", literal=True)
@@ -141,8 +157,6 @@ def numbers_in(text: pl.Series, most: float = _MOST_UNREAD, within: bool = True)
     parts_thousands = many | ((last == ".") & comma & ~both) | ((last == ",") & point & ~both)
     chosen = pl.select(pl.when(parts_thousands).then(without).otherwise(pointed)).to_series()
     numbers = chosen.cast(pl.Float64, strict=False)
-    if not nearly_all_read(text, numbers, most):
-        return []
     if comma or point or not bool(token.str.contains(r"^-?\d{1,3}[.,]\d{3}$").any()):
         return [numbers]
     return [numbers, without.cast(pl.Float64, strict=False)]

@@ -30,6 +30,7 @@ from velado.data.keys import Key
 from velado.data.normal import person_texts
 from velado.data.partition import GroupCounts, Partition
 from velado.data.table import Table, table_given
+from velado.data.table_bytes import as_texts
 from velado.errors import GuaranteeNotMet, ParameterError, SchemaError
 from velado.release._joined_people import Member, gather, groups_of, side_doors
 from velado.release.gate import Signed, refuse_identifiers
@@ -71,7 +72,7 @@ def publish(member: Member, labels: npt.NDArray[np.int32], names: pl.Series | No
     """
     partition = Partition.of(labels[member.person])
     recoded = Recoded(Cover().publish(member.data, partition), partition.kept, partition)
-    frame = published_frame(member.table, recoded)
+    frame = as_texts(published_frame(member.table, recoded))
     if frame.height == 0:
         raise GuaranteeNotMet(
             say("Every row of '{member}' was suppressed.", member=member.name),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -14,16 +14,17 @@ import polars as pl
 
 from velado.data.decoding import Intervals, decoded
 from velado.data.encode import EncodedTable
+from velado.data.formulas import Formulas
 from velado.data.frames import CameAs, FrameKind, to_native
 from velado.data.keys import content_of, owner_key
 from velado.data.partition import BoolArray
-from velado.data.staging import Formulas
 from velado.data.table import Table
-from velado.data.table_bytes import csv_bytes
+from velado.data.table_bytes import as_texts, escaped_pieces
 from velado.errors import GuaranteeNotMet, SuppressionLimitExceeded
 from velado.release.gate import Signed, broken_when_linked, rows_linked
 from velado.release.goal import Checked, Goal, Promise, check_published
 from velado.release.guarantees._guarantee import Verdict
+from velado.release.history.together import OverTime
 from velado.release.methods._method import Method
 from velado.release.operations._operation import Operation
 from velado.release.population import match_published
@@ -39,14 +40,15 @@ class Release:
     """The published table, its promise, what it cost, and how it was made.
 
     *frame* is what may leave, its rows in an order drawn under the owner's key. Everything else that holds rows
-    belongs to the owner: *aligned*, the same rows in the order of the input, *rows*, and what is in *prepared*.
+    belongs to the owner: *aligned*, the same rows in the order of the input, *rows*, and what is in *prepared*. *listed*
+    is *aligned* with recoded texts as places in a list, which takes a quarter of the room: for those who only count.
 
     >>> from velado.testing.examples import small_release
     >>> small_release().release.frame.height, small_release().release.suppressed
     (8, 0)
     """
 
-    aligned: pl.DataFrame
+    listed: pl.DataFrame
     promise: Promise
     checked: Checked
     method: Method
@@ -56,6 +58,12 @@ class Release:
     recoded: Recoded
     kept: BoolArray
     notes: Mapping[str, object] = field(default_factory=dict)
+    over_time: OverTime | None = None
+
+    @cached_property
+    def aligned(self) -> pl.DataFrame:
+        """What may leave, in the order of the input."""
+        return as_texts(self.listed)
 
     @property
     def table(self) -> Table:
@@ -99,12 +107,12 @@ class Release:
 
     @cached_property
     def _order(self) -> npt.NDArray[np.int64]:
-        rows = self.aligned.height
+        rows = self.listed.height
         if self.prepared.keep_order:
             return np.arange(rows)
         # Every order is equally likely for who does not have the key. The content is part of what is drawn from, so that
         # two releases share no order.
-        return owner_key(self.prepared.key).draws("row order", content_of(self.aligned)).permutation(rows)
+        return owner_key(self.prepared.key).draws("row order", content_of(self.listed)).permutation(rows)
 
     @cached_property
     def frame(self) -> pl.DataFrame:
@@ -118,8 +126,17 @@ class Release:
         >>> small_release().release.to_csv().split()[0]
         b'age,illness'
         """
+        return b"".join(self.csv_pieces(separator, formulas))
+
+    def csv_pieces(self, separator: str = ",", formulas: Formulas = "keep") -> Iterator[bytes]:
+        """As `to_csv`, piece by piece.
+
+        >>> from velado.testing.examples import small_release
+        >>> len(list(small_release().release.csv_pieces()))
+        1
+        """
         order = None if self.prepared.keep_order else self._order
-        return csv_bytes(self.aligned, separator, formulas, order)
+        return escaped_pieces(self.listed, separator, formulas, order)
 
     @property
     def rows(self) -> npt.NDArray[np.int64]:
@@ -189,7 +206,7 @@ class Release:
 
     def __repr__(self) -> str:
         state = "; ".join(verdict.sentence() for verdict in self.verdicts) or "no guarantee, measured only"
-        return f"Release({self.aligned.height} rows by {self.method.name}; {state})"
+        return f"Release({self.listed.height} rows by {self.method.name}; {state})"
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -261,8 +278,8 @@ class Release:
         """Result, promise, cost and how it was made, without any cell value."""
         return {
             "result": {
-                "rows": self.aligned.height,
-                "columns": self.aligned.columns,
+                "rows": self.listed.height,
+                "columns": self.listed.columns,
                 "row_order": "input" if self.prepared.keep_order else "drawn",
                 "suppressed_rows": self.suppressed,
             },
@@ -273,6 +290,7 @@ class Release:
                 "side_doors": [asdict(door) for door in self.side_doors],
                 "signed_columns": [asdict(one) for one in self.signed],
                 "warnings": list(self.warnings),
+                **({} if self.over_time is None else {"over_time": self.over_time.to_dict()}),
             },
             "cost": {"ncp": self.loss, "ncp_by_column": self.losses}
             | ({} if self.loss_before is None else {"ncp_before_improving": self.loss_before}),
@@ -291,7 +309,7 @@ class Release:
     def _repr_html_(self) -> str:
         rows = "".join(f"<li>{html.escape(verdict.sentence())}</li>" for verdict in self.verdicts)
         return (
-            f"<p><b>{html.escape(self.method.title)}</b>: {self.aligned.height} rows published, "
+            f"<p><b>{html.escape(self.method.title)}</b>: {self.listed.height} rows published, "
             f"{self.suppressed} suppressed, information loss {self.loss:.1%}.</p><ul>{rows}</ul>"
         )
 
@@ -330,7 +348,7 @@ def release(
             "measured"  # the crowd is one of altered values: whoever knows the true ones is not left with it
         )
     return Release(
-        aligned=frame,
+        listed=frame,
         promise=promise,
         checked=checked,
         method=method,
@@ -359,7 +377,7 @@ def settled(
 
     >>> from velado.testing.examples import small_release
     >>> made = small_release().release
-    >>> again = settled(made.data, made.recoded, made.goal, lambda r: (made.aligned, made.checked), rows=8)
+    >>> again = settled(made.data, made.recoded, made.goal, lambda r: (made.listed, made.checked), rows=8)
     >>> again[2].holds
     True
     """
@@ -474,11 +492,12 @@ def _check_doors(prepared: Prepared, recoded: Recoded, goal: Goal, frame: pl.Dat
 def published_frame(used: Table, recoded: Recoded) -> pl.DataFrame:
     """All columns but identifiers and those the schema keeps back, in their own order, recoded where quasi.
 
-    A quasi-identifier whose every published text is its original one keeps its original cells and type.
+    A quasi-identifier whose every published text is its original one keeps its original cells and type; recoded texts are
+    listed, and so may others be that came so: `as_texts` makes texts of them.
 
     >>> from velado.testing.examples import small_release
     >>> made = small_release().release
-    >>> published_frame(made.prepared.used, made.recoded).equals(made.aligned)
+    >>> published_frame(made.prepared.used, made.recoded).equals(made.listed)
     True
     """
     columns = {column.name: column for column in recoded.columns}
@@ -491,13 +510,19 @@ def published_frame(used: Table, recoded: Recoded) -> pl.DataFrame:
         if name not in columns:
             out.append(base.get_column(name))
             continue
-        series = columns[name].series(kept)
+        series = columns[name].listed(kept)
         original = base.get_column(name)
-        same = original.cast(pl.String).eq_missing(series.cast(pl.String)).all()
-        out.append(original if same else series)
-    # A column of listed categories carries the whole list along, values of rows that do not leave among them.
-    listed = [n.name for n in out if isinstance(n.dtype, pl.Categorical | pl.Enum)]
-    return pl.DataFrame(out).with_columns(pl.col(listed).cast(pl.String)) if listed else pl.DataFrame(out)
+        first = _same_texts(original[:_LOOKED_AT], series[:_LOOKED_AT])
+        out.append(original if first and _same_texts(original, series) else series)
+    return pl.DataFrame(out)
+
+
+_LOOKED_AT = 1_000
+"""Rows that are compared first: where these differ already, no other is looked at."""
+
+
+def _same_texts(one: pl.Series, other: pl.Series) -> bool:
+    return bool(one.cast(pl.String).eq_missing(other.cast(pl.String)).all())
 
 
 def _raise_broken(checked: Checked, needed: int, suppression: float, rows: int, any_left: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from velado.data.table_bytes import as_texts
 from velado.report.blocks import Block, Bullets, Folded, Section, Table, section, table, text
 from velado.report.facts import ReleaseFacts
 from velado.report.phrases import FATES, ROLES
@@ -105,7 +106,7 @@ def sample_section(facts: ReleaseFacts) -> Section:
     release, names = facts.release, facts.quasi
     kept = np.flatnonzero(release.kept)
     at = np.unique(np.linspace(0, kept.size - 1, min(SHOWN_ROWS, kept.size)).round().astype(np.int64))
-    before, after = release.original.frame[kept[at]], release.aligned[at]
+    before, after = release.original.frame[kept[at]], as_texts(release.listed[at])
 
     def cell(name: str, row: int) -> str:
         old, new = (NOTHING if v is None else str(v) for v in (before[name][row], after[name][row]))

@@ -104,14 +104,14 @@ class WhatIf:
 
 @dataclass(frozen=True, kw_only=True)
 class WhatIfs:
-    """All reruns, or why there are none: the table is "large", or the method promises "no-k".
+    """All reruns, or why there are none: the table is "large", the method promises "no-k", or people are held "together".
 
     >>> WhatIfs(skipped="large").runs
     ()
     """
 
     runs: tuple[WhatIf, ...] = ()
-    skipped: Literal["", "large", "no-k"] = ""
+    skipped: Literal["", "large", "no-k", "together"] = ""
 
 
 Fate = Literal["published", "generalized", "altered", "held back", "dropped"]
@@ -270,7 +270,7 @@ class ReleaseFacts:
     def inventory(self) -> list[ColumnFate]:
         """Every column of the source and what became of it."""
         release = self.release
-        schema, published = release.original.schema.columns, set(release.aligned.columns)
+        schema, published = release.original.schema.columns, set(release.listed.columns)
         altered = {name for one in release.operations for name in columns_of(one, release.original.schema)}
         out = []
         for name in self.source.columns:
@@ -299,7 +299,7 @@ class ReleaseFacts:
     @cached_property
     def together(self) -> ToldTogether:
         """Who is told apart by all published columns together."""
-        return told_together(self.release.aligned, self._owners, self.release.checked.seen)
+        return told_together(self.release.listed, self._owners, self.release.checked.seen)
 
     @property
     def steady_columns(self) -> tuple[str, ...]:
@@ -374,13 +374,13 @@ class ReleaseFacts:
 
     def smallest_behind(self, *columns: str) -> int:
         """The smallest group for who also reads *columns*."""
-        return promise_with_side_doors(self.release.aligned, self.quasi, columns)
+        return promise_with_side_doors(self.release.listed, self.quasi, columns)
 
     @cached_property
     def behind_doors(self) -> tuple[list[str], int | None]:
         """The columns that tell a quasi-identifier, and the smallest group for who reads them all too."""
         doors = self.release.side_doors
-        smallest = smallest_with_doors(self.release.aligned, self.quasi, doors)
+        smallest = smallest_with_doors(self.release.listed, self.quasi, doors)
         return telling_columns(doors, self.quasi), smallest
 
     @cached_property

@@ -104,7 +104,11 @@ def _document(
         },
         "population": None,
         "schema": public_schema(schema, key),
-        "promise": {name: promise[name] for name in ("type", "verdicts", "readings_of_blanks")},
+        "promise": {
+            name: promise[name]
+            for name in ("type", "verdicts", "readings_of_blanks", "over_time")
+            if name in promise
+        },
         "side_doors": [{name: door[name] for name in SHOWN_OF_DOORS} for door in doors],
         "signed_columns": promise["signed_columns"],
         "warnings": warnings,

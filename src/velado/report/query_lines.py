@@ -10,12 +10,13 @@ from fractions import Fraction
 from pathlib import Path
 
 from velado.data.schema import Schema
-from velado.query.answer import Answer
+from velado.query.answer import Answer, Cost
 from velado.query.budget import Budget, LedgerState, epsilon_of, exact, measure_word, rounded, tiny
 from velado.query.draws import DrawFacts
 from velado.query.plan import PlanFacts, ValueReading
 from velado.query.store import QUESTION, Entry
 from velado.query.unit import Promise
+from velado.query.workload.workload import WorkloadAnswer
 from velado.report.blocks import Table
 from velado.text import Sentence, moment, number, say, written
 
@@ -174,9 +175,34 @@ def answer_lines(answer: Answer, delta: Fraction | None, width: int) -> Iterator
     'Cost: epsilon 0.1. Left: 0.9 of 1.'
     """
     yield _numbers(answer, width)
-    promise, cost = answer.guarantee, answer.cost
     yield from _readings(answer)
     yield from answer.notes()
+    yield from _paid(answer.guarantee, answer.cost, answer.stored, delta)
+
+
+def workload_lines(
+    answer: WorkloadAnswer, delta: Fraction | None, confidence: float
+) -> Iterator[str | Table]:
+    """One table for each question, by its number, how exact they are, then promise and cost.
+
+    >>> from velado.query.session import Session
+    >>> from velado.testing.examples import small_table
+    >>> stays = small_table(home=("other", "text", "a a b"))
+    >>> with Session(stays, budget=1, name="stays") as session:
+    ...     answer = session.workload(["SELECT COUNT(*) FROM stays", "SELECT COUNT(home) FROM stays"], spend="0.5")
+    >>> list(workload_lines(answer, None, 0.95))[-1]
+    'Cost: epsilon 0.5. Left: 0.5 of 1.'
+    """
+    for at, frame in enumerate(answer.frames, 1):
+        rows = [[_cell(cell) for cell in row] for row in frame.iter_rows()]
+        yield Table(say("Question {number}", number=at), frame.columns, rows)
+    yield _intervals(answer.guarantee, confidence)
+    yield from answer.notes
+    yield from _paid(answer.guarantee, answer.cost, answer.stored, delta)
+
+
+def _paid(promise: Promise, cost: Cost, stored: bool, delta: Fraction | None) -> Iterator[str]:
+    """The promise of an answer and what it cost."""
     measure = cost.measure
     parts = {
         "type": say("guaranteed")
@@ -193,7 +219,7 @@ def answer_lines(answer: Answer, delta: Fraction | None, width: int) -> Iterator
     else:
         yield say("Promise ({type}): differential privacy with epsilon {cost} for {unit}.", **parts)
     left = {"left": amount(cost.left), "budget": amount(cost.budget)}
-    if answer.stored:
+    if stored:
         yield say(
             "Cost: nothing; asked before, these are the same numbers. Left: {left} of {budget}.", **left
         )
@@ -247,18 +273,22 @@ def _readings(answer: Answer) -> Iterator[str]:
         elif value["answered_as"] == "quantile":
             yield say("{reading} {rank}", reading=_quantile(value), rank=_rank(value))
     if any(value["answered_as"] == "number" for value in values):
-        yield say(
-            "Each interval holds the exact value over {rows}, with numbers moved to their declared bounds and steps, "
-            "with a chance of at least {confidence}; it is about the noise alone.",
-            rows=say("every row")
-            if promise.mode == "strict"
-            else say(
-                "the rows that count (at most {rows} with one value of '{column}')",
-                rows=promise.most_rows,
-                column=promise.column,
-            ),
-            confidence=_level(answer.how.confidence),
-        )
+        yield _intervals(promise, answer.how.confidence)
+
+
+def _intervals(promise: Promise, confidence: float) -> Sentence:
+    return say(
+        "Each interval holds the exact value over {rows}, with numbers moved to their declared bounds and steps, "
+        "with a chance of at least {confidence}; it is about the noise alone.",
+        rows=say("every row")
+        if promise.mode == "strict"
+        else say(
+            "the rows that count (at most {rows} with one value of '{column}')",
+            rows=promise.most_rows,
+            column=promise.column,
+        ),
+        confidence=_level(confidence),
+    )
 
 
 def _bound(value: ValueReading) -> str:
@@ -365,10 +395,19 @@ def price_lines(told: PlanFacts, asked: Budget) -> Iterator[str | Table]:
             "Ranks are missed by no more than that with a chance of at least {confidence}.",
             confidence=_level(ranks[0]["confidence"]),
         )
-    yield say(
+    yield charge_line(told["charge"], asked)
+
+
+def charge_line(charge: Fraction | str, asked: Budget) -> Sentence:
+    """What is charged in all beside what was asked for.
+
+    >>> charge_line(Fraction(1, 4), Budget.epsilon("0.5"))
+    'In all: epsilon 0.25 of the 0.5 asked for.'
+    """
+    return say(
         "In all: {measure} {cost} of the {asked} asked for.",
-        measure=measure_word(told["measure"]),
-        cost=amount(told["charge"]),
+        measure=measure_word(asked.measure),
+        cost=amount(charge),
         asked=amount(asked.total),
     )
 
@@ -396,7 +435,7 @@ def _drawn(draw: DrawFacts) -> str:
     return say("rows")
 
 
-def uncovered(answer: Answer, schema: Schema) -> str | None:
+def uncovered(answer: Answer | WorkloadAnswer, schema: Schema) -> str | None:
     """The warning that the promise is about another unit than the one by which the schema groups rows.
 
     >>> from velado.query.session import Session

@@ -137,8 +137,8 @@ def public_page(facts: ReleaseFacts) -> Page:
         title=about(release.table.schema.dataset),
         subtitle=say(
             "{rows:,} rows, {columns:,} columns. Method: {method}.",
-            rows=release.aligned.height,
-            columns=release.aligned.width,
+            rows=release.listed.height,
+            columns=release.listed.width,
             method=release.method.title,
         ),
         verdict=_verdict(facts, loss, public=True),

@@ -70,7 +70,7 @@ def ten_lines(facts: ReleaseFacts, leaves: Path, stays: Path) -> list[str]:
         say(
             "Groups: {groups:,}, mean size {mean:,.1f}, smallest {smallest:,}; blanks as wildcards: smallest {wild:,}",
             groups=groups,
-            mean=release.aligned.height / groups,
+            mean=release.listed.height / groups,
             smallest=own.smallest,
             wild=wild.smallest,
         ),
@@ -96,7 +96,7 @@ def ten_lines(facts: ReleaseFacts, leaves: Path, stays: Path) -> list[str]:
         ),
         say(
             "Rows published: {rows:,}; suppressed: {suppressed:,}; side doors named: {doors:,}",
-            rows=release.aligned.height,
+            rows=release.listed.height,
             suppressed=release.suppressed,
             doors=len(release.side_doors),
         ),

@@ -14,11 +14,12 @@ from typing import Annotated, Literal
 
 import tomli_w
 
+from velado.data.formulas import Formulas
 from velado.data.level_files import levels_text
 from velado.data.schema import Schema
-from velado.data.staging import Formulas
 from velado.errors import SchemaError
 from velado.release.guarantees._guarantee import Guarantee
+from velado.release.history.together import Together
 from velado.release.methods._method import Method
 from velado.release.operations._operation import Operation
 from velado.release.run_settings import (
@@ -94,6 +95,7 @@ class Recipe:
     blind: BlindSetting = False
     bound: BoundSetting = "fast"
     input: RecipeInput = RecipeInput()
+    together: Together = Together()
     operations: Annotated[tuple[Operation, ...], OPERATIONS_FIRST] = ()
     doors: Annotated[
         tuple[DoorDecision, ...], Setting("side doors that were accepted, and on which figures")
@@ -109,7 +111,13 @@ class Recipe:
             "taxonomies": _taxonomy_entries(self.schema),
             "schema": self.schema.to_dict(),
         }
-        rarely = {"keep_order": False, "improve": False, "blind": False, "bound": "fast"}
+        rarely = {
+            "keep_order": False,
+            "improve": False,
+            "blind": False,
+            "bound": "fast",
+            "together": Together(),
+        }
         usual = {name for name, value in rarely.items() if getattr(self, name) == value}
         left_out = {*parts} | usual
         plain = {name: value for name, value in table_of(self).items() if name not in left_out}

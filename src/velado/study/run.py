@@ -7,7 +7,6 @@ Nothing here touches the disk: reading is `velado.data.io`, writing is `velado.d
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -17,7 +16,8 @@ from typing import Any, Literal
 
 import polars as pl
 
-from velado.data.formulas import escaped_names
+from velado.data.formulas import Formulas, count_formulas, escaped_names
+from velado.data.history_file import HistoryFile, history_held
 from velado.data.io import attach_taxonomies, read_schema, read_table
 from velado.data.keys import OWNER_FILE, Key, owner_key
 from velado.data.partition import Partition
@@ -27,10 +27,9 @@ from velado.data.staging import (
     PRIVATE,
     PRIVATE_FILES,
     PUBLIC,
-    Formulas,
-    count_formulas,
+    StagedFolder,
     day_of_writing,
-    write_folder,
+    staged_folder,
 )
 from velado.data.table import Table, Undeclared
 from velado.data.table_bytes import csv_bytes, parquet_bytes
@@ -40,6 +39,7 @@ from velado.measures.risk.rows_together import joining_doors
 from velado.release import DEFAULT_METHOD
 from velado.release.anonymize import carry_out, goal_for
 from velado.release.goal import Goal, Progress, default_k, silent, within
+from velado.release.history.together import Together
 from velado.release.methods._method import Method
 from velado.release.methods.improve import Effort
 from velado.release.methods.progressive._polish import at_another_goal, without_dear_rows
@@ -61,6 +61,15 @@ from velado.report.manifest import input_digest, manifest, manifest_json, packag
 from velado.report.release_page import public_page, release_page
 from velado.report.render import as_values, render_html, render_markdown, to_json
 from velado.settings import Where, made, parse_toml
+from velado.study.history import (
+    Held,
+    HistoryDraft,
+    held_people,
+    held_values,
+    no_history,
+    refuse_for_values,
+    refuse_without_person,
+)
 from velado.study.recipe import Format, Per, Recipe, RecipeInput, Report, without_folders
 from velado.text import Language, language, say, speaking
 
@@ -139,6 +148,8 @@ def publish(
     blind: bool = False,
     bound: Bound = "fast",
     made_on: date | None = None,
+    history: str | Path | None = None,
+    together: Together | Literal["people", "values"] | None = None,
     progress: Progress = silent,
 ) -> Published:
     """The release of *source* stands in folder *out*, or an error is raised.
@@ -147,7 +158,9 @@ def publish(
     the recipe, the key, which row is which). *key* is the owner's key or its file, by default that of this user.
 
     *schema* is a Schema or the path of a schema file; *schema_folder* says where taxonomy files lie that a
-    Schema names but does not hold. *population* is a table of everyone the source was drawn from. *beside* are further
+    Schema names but does not hold. *history* is the file of a history: what this release tells together with those before
+    it is measured and said, and it is entered before it leaves. *together* holds people, or values, together over all of
+    them, which is then promised. *population* is a table of everyone the source was drawn from. *beside* are further
     private files, such as an inferred schema. *improve* searches on from the
     groups that a partitioner made, *blind* makes groups without a look at sensitive values, *bound* says how long the least possible loss is looked for. The same input, settings, *seed* and *key* give the same folder byte for
     byte, on the same day: the private report bears it (*made_on*, by default today).
@@ -163,7 +176,7 @@ def publish(
     if not isinstance(schema, Schema):
         reads.append(Path(schema))
         schema = read_schema(schema)
-    given = {
+    given: dict[str, Any] = {
         "schema": schema,
         "method": method,
         "guarantees": guarantees,
@@ -182,6 +195,8 @@ def publish(
         "bound": bound,
         "operations": operations,
     }
+    if together is not None:
+        given["together"] = together if isinstance(together, Together) else Together(what=together)
     recipe = made(Recipe, given, Where("python"))
     if k is None:
         recipe = replace(recipe, k=default_k(recipe.method.promise, recipe.guarantees))
@@ -197,6 +212,7 @@ def publish(
         force=force,
         beside=beside or {},
         made_on=made_on,
+        history=history,
         progress=progress,
     )
 
@@ -213,13 +229,14 @@ def apply_recipe(
     reports: Sequence[Report] | None = None,
     key: Key | str | Path | None = None,
     made_on: date | None = None,
+    history: str | Path | None = None,
     progress: Progress = silent,
 ) -> Published:
     """The run of *recipe* done again on *source*: chosen, recoded and checked anew, nothing carried over.
 
     *recipe* is a Recipe or the path of a `recipe.toml`. On the recorded input and with the same *key* the table comes
     out the same byte for byte; on another file every promise is checked on that file. *language* and *reports* may
-    differ.
+    differ. Without a *history* nothing about earlier releases is checked.
     *recipe_folder* says where taxonomy files lie that a Recipe names but does not hold.
 
     >>> import tempfile
@@ -244,6 +261,7 @@ def apply_recipe(
         key=key,
         force=force,
         made_on=made_on,
+        history=history,
         progress=progress,
     )
 
@@ -267,7 +285,16 @@ def _with_files(recipe: Recipe, folder: Path) -> Recipe:
     return replace(recipe, schema=recipe.schema.with_columns({**columns, **read.columns}.values()))
 
 
-def _run(
+def _run(recipe: Recipe, source: Any, out: Path, *, history: str | Path | None, **given: Any) -> Published:
+    """The run, with the history held from its beginning to its end: a second run on it is refused at once."""
+    if history is None:
+        return _held_run(recipe, source, out, **given)
+    key = owner_key(given.pop("key"))
+    with history_held(Path(history), key) as file:
+        return _held_run(recipe, source, out, key=key, file=file, **given)
+
+
+def _held_run(
     recipe: Recipe,
     source: Any,
     out: Path,
@@ -279,99 +306,145 @@ def _run(
     made_on: date | None = None,
     reads: Sequence[Path] = (),
     beside: Mapping[str, bytes] = MappingProxyType({}),
+    file: HistoryFile | None = None,
 ) -> Published:
-    reads = [*reads, *(Path(given) for given in (source, population, key) if isinstance(given, str | Path))]
+    given_files = (source, population, key)
+    reads = [*reads, *(Path(given) for given in given_files if isinstance(given, str | Path))]
+    reads += [] if file is None else [file.path]
     table = read_table(source, recipe.schema, recipe.undeclared)
     everyone = None if population is None else read_plain(population, recipe.schema)
     key = owner_key(key)
+    if recipe.together.what is not None and file is None:
+        raise no_history()
+    if file is not None:
+        refuse_without_person(table.schema)
+    held: Held | None = None
+    shown = table
+    if file is not None and recipe.together.what == "values":
+        refuse_for_values(recipe)
+        held, shown = held_values(recipe, table, file, key)
     prepared = prepare(
-        table,
+        shown,
         operations=recipe.operations,
         per=recipe.per,
         population=everyone,
         key=key,
         keep_order=recipe.keep_order,
     )
-    release = carry_out(
-        prepared,
-        recipe.method,
-        goal_for(prepared, recipe.method, recipe.k, recipe.guarantees, recipe.suppression, recipe.blind),
-        seed=recipe.seed,
-        improve="default" if recipe.improve else None,
-        progress=within(progress, 0.0, 0.45),
-    )
+    goal = goal_for(prepared, recipe.method, recipe.k, recipe.guarantees, recipe.suppression, recipe.blind)
+    if file is not None and recipe.together.what == "people":
+        held, recoded = held_people(recipe, prepared, goal, file, key)
+        release = make_release(prepared, recoded, goal, recipe.method, recipe.seed)
+    else:
+        release = carry_out(
+            prepared,
+            recipe.method,
+            goal,
+            seed=recipe.seed,
+            improve="default" if recipe.improve else None,
+            progress=within(progress, 0.0, 0.45),
+        )
     progress(0.45, "bounding what is possible")
     release = replace(release, notes={**release.notes, **best_possible(release, recipe.bound)})
     progress(0.5, "measuring")
     doors = decided_doors((*release.side_doors, *joining_doors(release)), recipe.doors)
     release = replace(release, prepared=replace(release.prepared, side_doors=doors))
     scores = measure(release)
-    others = what_ifs(release, within(progress, 0.7, 0.9))
+    others = (
+        WhatIfs(skipped="together")
+        if recipe.together.what == "people"
+        else what_ifs(release, within(progress, 0.7, 0.9))
+    )
     progress(0.9, "writing")
     recipe = replace(
         recipe,
         schema=without_folders(recipe.schema),
         input=RecipeInput(name=table.source, digest=input_digest(table, key), key=key.fingerprint),
     )
-    table_file, content = _table_file(release, recipe, table)
-    columns = release.aligned.columns
-    facts = ReleaseFacts(
-        release=release,
-        scores=scores,
-        what_ifs=others,
-        source=SourceFacts(
-            name=table.source,
-            keyed_sha256=recipe.input.digest,
-            key=key.fingerprint,
-            rows=table.rows,
-            columns=tuple(table.frame.columns),
-        ),
-        output=OutputFacts(
-            file=table_file,
-            sha256=hashlib.sha256(content).hexdigest(),
-            formulas=count_formulas(release.aligned) if recipe.formulas == "keep" else 0,
-            escaped_names=escaped_names(columns) if recipe.formulas == "escape" else {},
-        ),
-        made_on=made_on or day_of_writing(),
-        version=package_version("velado"),
-        decisions=recipe.doors,
-    )
-    files = {
-        f"{PUBLIC}/{table_file}": content,
-        f"{PUBLIC}/manifest.json": manifest_json(manifest(facts, key, everyone)),
-        f"{PRIVATE}/recipe.toml": recipe.to_toml().encode(),
-        f"{PRIVATE}/{OWNER_FILE}": key.secret + b"\n",
-        f"{PRIVATE}/measured.json": _in_plain_english(measured_figures(facts)),
-        f"{PRIVATE}/rows.csv": csv_bytes(pl.DataFrame({"row": release.rows + 1})),
-    }
-    with speaking(recipe.language):
-        page = release_page(facts)
-        files[f"{PUBLIC}/about.html"] = render_html(public_page(facts)).encode()
-        for kind in recipe.reports:
-            files[f"{PRIVATE}/report.{kind}"] = RENDERERS[kind](facts, page).encode()
-    clash = [name for name in beside if f"{PRIVATE}/{name}" in files or name not in PRIVATE_FILES]
-    if clash:
-        raise ParameterError(
-            say("A file named '{clash}' cannot be put into the release folder.", clash=clash[0]),
-            "The name is taken, or is none of a release's files, and the folder could never be replaced.",
-            "Choose another name, or keep the file elsewhere.",
+    with staged_folder(out, force, reads) as staged:
+        table_file, digest = _put_table(staged, release, recipe, table)
+        entry: HistoryDraft | None = None
+        if file is not None:
+            with speaking(recipe.language):
+                written = staged.read(f"{PUBLIC}/{table_file}")
+                entry = HistoryDraft.of(file, release, written, table.separator, key, held)
+                kept = () if entry.over_time is None else (entry.over_time.sentence,)
+            release = replace(
+                release,
+                prepared=replace(
+                    release.prepared,
+                    own_warnings=(*release.prepared.own_warnings, *entry.told.sentences()),
+                    warnings=(*kept, *release.prepared.warnings),
+                ),
+                over_time=entry.over_time,
+            )
+        columns = release.listed.columns
+        facts = ReleaseFacts(
+            release=release,
+            scores=scores,
+            what_ifs=others,
+            source=SourceFacts(
+                name=table.source,
+                keyed_sha256=recipe.input.digest,
+                key=key.fingerprint,
+                rows=table.rows,
+                columns=tuple(table.frame.columns),
+            ),
+            output=OutputFacts(
+                file=table_file,
+                sha256=digest,
+                formulas=count_formulas(release.listed) if recipe.formulas == "keep" else 0,
+                escaped_names=escaped_names(columns) if recipe.formulas == "escape" else {},
+            ),
+            made_on=made_on or day_of_writing(),
+            version=package_version("velado"),
+            decisions=recipe.doors,
         )
-    own = {f"{PRIVATE}/{name}": data for name, data in beside.items()}
-    folder = write_folder(out, {**files, **own}, force, reads)
+        files = {
+            f"{PUBLIC}/manifest.json": manifest_json(manifest(facts, key, everyone)),
+            f"{PRIVATE}/recipe.toml": recipe.to_toml().encode(),
+            f"{PRIVATE}/{OWNER_FILE}": key.secret + b"\n",
+            f"{PRIVATE}/measured.json": _in_plain_english(measured_figures(facts)),
+            f"{PRIVATE}/rows.csv": csv_bytes(pl.DataFrame({"row": release.rows + 1})),
+        }
+        if entry is not None and entry.values is not None:
+            files[f"{PUBLIC}/values.csv"] = entry.values
+        with speaking(recipe.language):
+            page = release_page(facts)
+            files[f"{PUBLIC}/about.html"] = render_html(public_page(facts)).encode()
+            for kind in recipe.reports:
+                files[f"{PRIVATE}/report.{kind}"] = RENDERERS[kind](facts, page).encode()
+        clash = [name for name in beside if f"{PRIVATE}/{name}" in files or name not in PRIVATE_FILES]
+        if clash:
+            raise ParameterError(
+                say("A file named '{clash}' cannot be put into the release folder.", clash=clash[0]),
+                "The name is taken, or is none of a release's files, and the folder could never be replaced.",
+                "Choose another name, or keep the file elsewhere.",
+            )
+        own = {f"{PRIVATE}/{name}": data for name, data in beside.items()}
+        staged.put({**files, **own})
+        if entry is not None:
+            entry.begin()
+    if entry is not None:
+        entry.confirm()
     progress(1.0, "done")
-    return Published(facts=facts, page=page, folder=folder)
+    return Published(facts=facts, page=page, folder=staged.folder)
 
 
-def _table_file(release: Release, recipe: Recipe, table: Table) -> tuple[str, bytes]:
+def _put_table(staged: StagedFolder, release: Release, recipe: Recipe, table: Table) -> tuple[str, str]:
+    """The table stands in the staged folder, written piece by piece: its file's name, and the digest of its bytes."""
     if recipe.format == "parquet":
-        return "table.parquet", parquet_bytes(release.frame)
-    return "table.csv", release.to_csv(table.separator, recipe.formulas)
+        return "table.parquet", staged.pour(f"{PUBLIC}/table.parquet", [parquet_bytes(release.frame)])
+    pieces = release.csv_pieces(table.separator, recipe.formulas)
+    return "table.csv", staged.pour(f"{PUBLIC}/table.csv", pieces)
 
 
 # ---- beside a release: how far it is from the best possible, and what other settings would have given
 
 _WELL_BOUNDED = 200_000
 """Of larger tables boxes and pairs are looked at in part, and the release says that its bound is weak."""
+_BOUNDED = 300_000
+"""Of more distinct rows no box is looked at, and pairs of the few that are cannot price a hundredth of the rows."""
 WORK = 24_000_000
 """Tuples looked at: about a third of a second of one core. More makes the bound tighter, not truer."""
 _BRIEF = 6_000_000
@@ -381,6 +454,7 @@ LARGEST_RERUN = 1_000_000
 SUPPRESSIONS = (0.01, 0.05)
 _BOUND = NoteName("lower_bound", say("proven lower bound of the loss"), share=True)
 _ABOVE = NoteName("above_best_possible_at_most", say("above the best possible, at most"), share=True)
+_ABOUT_BOUND = NoteName("lower_bound_reason", say("about the lower bound"))
 
 
 def best_possible(release: Release, effort: Bound = "fast") -> Mapping[str, object]:
@@ -397,6 +471,13 @@ def best_possible(release: Release, effort: Bound = "fast") -> Mapping[str, obje
     k = release.goal.k
     if k is None or effort == "off":
         return {}
+    if effort == "fast" and release.data.classes.count > _BOUNDED:
+        unsought = say(
+            "not looked for: a table of more than {rows:,} distinct rows takes long to bound, and in a short time next to "
+            "nothing is proven; --bound tight looks for it",
+            rows=_BOUNDED,
+        )
+        return {_ABOUT_BOUND: unsought}
     # Rows that left before the method saw them lost everything; the bound speaks of the others.
     share = release.data.rows / release.table.rows
     brief = effort == "fast" and isinstance(release.method, Progressive) and release.method.effort == "fast"
@@ -410,7 +491,7 @@ def best_possible(release: Release, effort: Bound = "fast") -> Mapping[str, obje
         "from a part of the boxes and pairs alone: with more than {rows:,} rows it is weak",
         rows=_WELL_BOUNDED,
     )
-    return {_BOUND: bound, _ABOVE: above, NoteName("lower_bound_reason", say("about the lower bound")): weak}
+    return {_BOUND: bound, _ABOVE: above, _ABOUT_BOUND: weak}
 
 
 def what_ifs(release: Release, progress: Progress = silent) -> WhatIfs:
@@ -438,6 +519,7 @@ def what_ifs(release: Release, progress: Progress = silent) -> WhatIfs:
     improve: Effort | None = None if release.recoded.before is None else "fast"
     if isinstance(method, Progressive):
         method = replace(method, effort="fast")
+    dropped: tuple[Partition, Release] | None = None
     for number, (changed, other, suppression) in enumerate(asked):
         progress(number / len(asked), "what if")
         goal = replace(release.goal.at(other), suppression=suppression)
@@ -445,9 +527,12 @@ def what_ifs(release: Release, progress: Progress = silent) -> WhatIfs:
             groups, publish = _known_groups(release, goal), release.recoded.regrouped
             if groups is None or publish is None:
                 again = carry_out(release.prepared, method, goal, seed=release.seed, improve=improve)
+            elif other == k and dropped is not None and bool((dropped[0].labels == groups.labels).all()):
+                again = dropped[1]  # a higher limit that drops no further row: the same release
             else:
                 recoded = Recoded(publish(groups), groups.kept, groups)
                 again = make_release(release.prepared, recoded, goal, method, release.seed, readings=False)
+                dropped = (groups, again) if other == k else dropped
             if other <= k and release.loss < again.loss:
                 again = release
             runs.append(WhatIf.of(again, other, suppression, changed))

@@ -22,6 +22,8 @@ from velado.release.guarantees import KAnonymity
 from velado.release.methods._method import Method
 from velado.release.operations._operation import Operation
 from velado.release.recoded import Cell
+from velado.release.stream.stream_settings import StreamSettings, WindowSettings
+from velado.release.stream.windows import Stream
 from velado.report.evidence.pack import EvidencePack
 from velado.study.engine_run import EnginePublished, publish_files
 from velado.study.evidence import gather_evidence
@@ -206,3 +208,29 @@ def small_synthetic() -> Synthetic:
     )
     frame = pl.DataFrame({"ward": ["a", "b"] * 50, "age": [str(at) for at in range(100)]})
     return synthesize(frame, schema, epsilon=100)
+
+
+def stream_of_ages(people: int, windows: int) -> tuple[Stream, list[bytes]]:
+    """A stream whose windows have as many records as there are *people*, k = 5, and what fills so many *windows*.
+
+    >>> len(stream_of_ages(people=20, windows=2)[1])
+    40
+    """
+    schema = Schema.from_dict(
+        {
+            "columns": {
+                "who": {"role": "identifier", "person": True},
+                "age": {"role": "quasi", "kind": "numeric", "bounds": [0, 120]},
+                "pulse": {"role": "sensitive", "kind": "numeric"},
+            }
+        }
+    )
+    asked = StreamSettings(schema="schema.toml", window=WindowSettings(by="count", size=people))
+    drawn = seeded(0, "stream of ages")
+    ages = drawn.integers(18, 90, people).tolist()
+    lines = [
+        b'{"who": "p%d", "age": %d, "pulse": %d}' % (one, ages[one], drawn.integers(50, 120))
+        for _ in range(windows)
+        for one in range(people)
+    ]
+    return Stream(schema, asked, Key(bytes(range(40)))), lines

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -103,6 +103,8 @@ class Catalogue:
 
     single: Mapping[str, str]
     plural: Mapping[str, tuple[str, str]]
+    several: Mapping[str, str] = field(default_factory=dict)
+    """The English template for many, by the one for a single thing."""
 
     def of(self, template: str) -> str:
         """The translation of a template; the template itself where there is none."""
@@ -130,12 +132,14 @@ def read(text: str) -> Catalogue:
     """
     single: dict[str, str] = {}
     plural: dict[str, tuple[str, str]] = {}
+    english: dict[str, str] = {}
     for key, several, one, many, alone in _ENTRY.findall(text):
         if several:
             plural[_unquoted(key)] = (_unquoted(one), _unquoted(many))
+            english[_unquoted(key)] = _unquoted(several)
         elif alone != '""\n' and key != '""\n':
             single[_unquoted(key)] = _unquoted(alone)
-    return Catalogue(single, plural)
+    return Catalogue(single, plural, english)
 
 
 def _unquoted(lines: str) -> str:

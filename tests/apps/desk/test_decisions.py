@@ -16,7 +16,9 @@ from velado.apps.desk.answers import Answers, DoorAnswer
 from velado.apps.desk.project import now
 from velado.apps.desk.walk import Walk
 from velado.errors import InputError
+from velado.study.presets import PRESETS
 from velado.study.recipe import Recipe
+from velado.text import told
 
 from .desks import Desk, people_csv
 
@@ -308,12 +310,35 @@ def test_a_law_nobody_knows_is_refused_before_anything_waits(desk: Desk, second:
     assert signing.waiting(desk.project) is None and not desk.project.releases.exists()
 
 
-def test_recipient_and_purpose_are_told_to_be_proposals_until_a_preset_says_them(desk: Desk) -> None:
+def test_nobody_is_a_recipient_before_somebody_said_so(desk: Desk) -> None:
     desk.ready()
     finished_run(desk, [])
-    assert "proposals" in desk.get("/sign").words
-    desk.project.change(lambda answers, recipe: (replace(answers, preset="researchers"), recipe))
-    assert "proposals" not in desk.get("/sign").words
+    shown = desk.get("/sign").text
+    for field in ("recipient", "purpose"):
+        assert f'id="{field}" name="{field}" value="" required' in shown
+    for preset in PRESETS:
+        desk.project.change(lambda answers, recipe, name=preset.name: (replace(answers, preset=name), recipe))
+        shown = desk.get("/sign").text
+        assert (
+            f'value="{told(preset.recipient, "en")}"' in shown
+            and f'value="{told(preset.purpose, "en")}"' in shown
+        )
+
+
+def test_the_person_may_be_said_with_the_reading_and_is_not_assumed(desk: Desk) -> None:
+    desk.opened(people_csv())
+    assert (
+        "'patient_id' may tell: 60 different values, 1.33 rows for each on average, at most 2"
+        in desk.get("/open").words
+    )
+    before = desk.state()
+    assert desk.post("/open/right", column="nobody").status == 409
+    assert desk.state() == before and not Walk.of(desk.project).reading_settled
+    assert desk.post("/open/right", column="patient_id").headers["location"] == "/roles"
+    walk = Walk.of(desk.project)
+    assert walk.person_settled and not walk.roles_settled
+    assert walk.recipe is not None and walk.recipe.schema.person is not None
+    assert walk.recipe.schema.person.name == "patient_id" and walk.recipe.per is None
 
 
 def test_the_second_person_is_another_one(desk: Desk) -> None:

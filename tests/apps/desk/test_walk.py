@@ -20,6 +20,7 @@ pytestmark = [
     pytest.mark.skipif(chromium() is None, reason="Chromium is not installed."),
 ]
 PAIRS = [("en", 1280), ("pt", 390), ("pt", 1280), ("en", 390)][: int(os.environ.get("VELADO_WALKS", "2"))]
+RECIPIENT = {"en": "researchers under contract", "pt": "pesquisadores com contrato"}
 
 
 @pytest.fixture
@@ -56,14 +57,12 @@ def test_from_a_file_to_a_signed_release_by_keyboard(
         hands.push("button[value='hospital.csv']", "/open")
         hands.rest()
         check("opened")
-        hands.push("#right", "/people")
-        check("people")
-        assert right_edge("table button[name='column']") <= width
-        hands.push("button[name='column']", "/roles")
+        hands.push("#right-person", "/roles")
         check("roles")
         hands.push("#settle", "/promise")
         browser.until("document.getElementById('preview').dataset.shown")
         check("promise")
+        hands.push("button[value='researchers']", "/promise")
         hands.push("#run", "/look")
         hands.rest()
         check("look")
@@ -78,6 +77,7 @@ def test_from_a_file_to_a_signed_release_by_keyboard(
             hands.rest()
         hands.push("#to-sign", "/sign")
         check("sign")
+        assert browser.run("document.getElementById('recipient').value") == RECIPIENT[tongue]
         hands.choose("#legal_basis", 4)
         hands.write("#name", "Ana Lima")
         hands.push("#sign", "/sign")
@@ -86,9 +86,11 @@ def test_from_a_file_to_a_signed_release_by_keyboard(
         assert json.loads((release / "signature.json").read_bytes())["name"] == "Ana Lima"
         assert (release / "evidence-lgpd.zip").exists() and leftovers(project) == []
         assert release.name in browser.text("main")
-        for screen in ("compare", "hierarchies", "history"):
+        for screen in ("people", "compare", "hierarchies", "history"):
             browser.go(f"{desk.origin}/{screen}")
             check(screen)
+            if screen == "people":
+                assert right_edge("table button[name='column']") <= width
         number = browser.run(
             "fetch('/hierarchies').then((r) => r.text()).then((t) => t.match(/hierarchies\\/(\\d+)/)[1])"
         )

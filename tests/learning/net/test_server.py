@@ -125,7 +125,8 @@ def test_a_party_holds_so_many_connections_and_no_more(group: Consortium, hub: L
     callers = [Caller(identity, hub.pins, threading.Event()) for _ in range(MOST_OF_ONE)]
     for caller in callers:
         caller.exchange(body, 0, LARGEST)
-    with pytest.raises(Undelivered, match="too many connections"):
+    # The refusal is sent and the connection closed at once: a slow caller may find only the second.
+    with pytest.raises(Undelivered, match=r"too many connections|connection failed|ended the handshake"):
         Visitor(identity, group.job).say()
     Visitor(group.identity("clinic-1"), group.job).say(b"x")
     for caller in callers:

@@ -8,6 +8,7 @@ import pytest
 from velado.errors import ProtocolError, VeladoError
 from velado.learning.crypto.paillier import key_to_bytes
 from velado.learning.crypto.paillier_keys import PublicKey
+from velado.learning.protocols.reasons import LONGEST_REASON
 from velado.learning.protocols.role import WINDOW
 from velado.learning.regression.design_matrix import moments_of, total
 from velado.learning.regression.fit import solve
@@ -174,7 +175,7 @@ def test_what_is_not_this_party_s_message_is_refused_and_leaves_it_as_it_was(hon
             replace(first, fields={}),
             replace(first, fields={**first.fields, "more": b""}),
             replace(first, fields=long),
-            replace(first, kind="abort", fields={"reason": b"x" * 601}),
+            replace(first, kind="abort", fields={"reason": b"x" * (LONGEST_REASON + 1)}),
         ]
         for message in wrong:
             with pytest.raises(ProtocolError):

@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 
+from velado.data.seals import Seal
 from velado.errors import BudgetExceeded
 from velado.query.budget import Charge
 from velado.query.store import ChainedLedger, open_ledger
 from velado.query.store._ledger import _addresses
-from velado.query.store._seal import Seal
 
 STEPS = ("locked", "begun", "appended", "committed", "sealed", "released", "reserved", "drawn", "recorded")
 RANDOM = "random"

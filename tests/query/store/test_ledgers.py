@@ -231,7 +231,7 @@ def test_an_absent_ledger_is_named_and_nothing_is_made(where: str, state: Path) 
 
 
 def test_a_making_that_was_interrupted_is_made_again(where: str) -> None:
-    from velado.query.store._seal import Seal
+    from velado.data.seals import Seal
 
     Seal.create(seal_of(where)).close()
     with pytest.raises(LedgerError, match="making was interrupted"):

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from velado.data.seals import SECTOR
 from velado.errors import LedgerError
 from velado.query.budget import Budget, Charge
 from velado.query.store import ChainedLedger, create_ledger, open_ledger, seal_of
 from velado.query.store._chain import START, make_entry
 from velado.query.store._ledger import NEAR
-from velado.query.store._seal import SECTOR
 
 COLUMNS = ("number", "kind", "payload", "previous", "hash")
 

@@ -199,14 +199,26 @@ def one_of(value: str, words: Sequence[_Word], flag: str) -> _Word:
 class OneOf(_ParamType):
     """The type of a flag that takes one of a few words, and names them in its help.
 
-    >>> OneOf("csv", "parquet").get_metavar()
-    'csv|parquet'
+    Where a registry holds the words, it is given as "module:name", and read when somebody asks.
+
+    >>> OneOf("csv", "parquet").get_metavar(), OneOf("velado.report.evidence.laws:LAWS").words
+    ('csv|parquet', ('lgpd', 'gdpr', 'hipaa'))
     """
 
     name = "word"
 
     def __init__(self, *words: str) -> None:
-        self.words = words
+        self._given = words
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words, as they were given or as the registry has them now."""
+        module, registered, name = self._given[0].partition(":")
+        if not registered:
+            return self._given
+        from importlib import import_module
+
+        return tuple(getattr(import_module(module), name))
 
     def get_metavar(self, param: click.Parameter | None = None, ctx: click.Context | None = None) -> str:
         """The words, as usage lines list them."""

@@ -1,11 +1,17 @@
-"""The list of commands, and the one place where errors become sentences and exit codes."""
+"""The list of commands, and the one place where errors become sentences and exit codes.
+
+A run imports the module of the command it was asked for, and all of them only where somebody wants a list: starting fifty
+parties on one machine should not read twenty-five commands fifty times.
+"""
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextvars import copy_context
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
@@ -15,34 +21,6 @@ from click.shell_completion import BashComplete, CompletionItem, FishComplete, S
 
 from velado.apps.cli import error_display
 from velado.apps.cli.app import app, chosen_language, click_command, one_of
-from velado.apps.cli.commands import (  # noqa: F401  (each joins the application)
-    _anonymize,
-    _apply,
-    _compare,
-    _data,
-    _demo,
-    _desk,
-    _evaluate,
-    _evidence,
-    _federate,
-    _groups,
-    _inspect,
-    _joined,
-    _ledger,
-    _measure,
-    _methods,
-    _party,
-    _predict,
-    _presets,
-    _pseudonymize,
-    _query,
-    _regress,
-    _reproduce,
-    _serve,
-    _synthesize,
-    _transform,
-    _verify,
-)
 from velado.apps.cli.options import show_values_option
 from velado.errors import ParameterError
 from velado.text import Language, say, speaking, told
@@ -114,10 +92,13 @@ ORDER = [
     "pseudonymize",
     "transform",
     "joined",
+    "stream",
+    "history",
     "compare",
     "methods",
     "presets",
     "query",
+    "running",
     "synthesize",
     "regress",
     "predict",
@@ -131,7 +112,7 @@ ORDER = [
     "serve",
     "data",
 ]
-"""The commands in the order in which help lists them."""
+"""The commands in the order in which help lists them; `anonymize` stands in `commands/_anonymize.py`, and so on."""
 WITH_TAXONOMIES = ("anonymize", "apply", "compare", "joined", "measure", "transform")
 """The commands that read a table with taxonomies, and have --show-values."""
 
@@ -169,17 +150,19 @@ def _velado(
     """Publish tables about people without exposing them, and prove what was protected."""
 
 
-def command() -> click.Group:
-    """The whole command line as click knows it.
+def command(wanted: Sequence[str] = tuple(ORDER)) -> click.Group:
+    """The command line as click knows it: whole, or with the *wanted* commands and those that were loaded before.
 
     >>> "anonymize" in command().commands
     True
     """
+    for name in wanted:
+        import_module(f"velado.apps.cli.commands._{name}")  # it joins the application
     group = click_command()
-    group.commands = {name: group.commands[name] for name in ORDER}
+    group.commands = {name: group.commands[name] for name in ORDER if name in group.commands}
     codes = "\n".join(f"  {code:<4} {told(text)}" for code, text in error_display.EXIT_CODES.items())
     group.epilog = f"\b\n{told(say('Exit codes:'))}\n{codes}"
-    for name in WITH_TAXONOMIES:
+    for name in (name for name in WITH_TAXONOMIES if name in group.commands):
         option = show_values_option()
         option.help = told(option.help or "")
         option.metavar = told(option.metavar or "")
@@ -206,7 +189,9 @@ def _run(arguments: Sequence[str]) -> int:
         return _complete(asked)
     with speaking(_language_of(arguments)):
         try:
-            code = command().main(list(arguments), prog_name="velado", standalone_mode=False, obj=kept)
+            code = command(_wanted(arguments)).main(
+                list(arguments), prog_name="velado", standalone_mode=False, obj=kept
+            )
         except (KeyboardInterrupt, click.Abort):
             click.echo("", err=True)
             return error_display.INTERRUPTED
@@ -230,6 +215,15 @@ def _run(arguments: Sequence[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _wanted(arguments: Sequence[str]) -> Sequence[str]:
+    """The command that was asked for, if the first word is one; else all, for help and for the nearest name.
+
+    >>> _wanted(["party", "client"]), len(_wanted(["--help"])) == len(ORDER)
+    (['party'], True)
+    """
+    return list(arguments[:1]) if arguments[0] in ORDER else ORDER
+
+
 def _complete(asked: str) -> int:
     """The words that a shell asked for are printed; what it asks wrongly is answered with nothing."""
     words = answer(command(), asked)
@@ -250,6 +244,10 @@ def _language_of(arguments: Sequence[str]) -> Language:
     return chosen_language(None)
 
 
+_COLLECTED_EVERY = (100_000, 20, 50)
+"""Objects made before cycles are looked for: libraries alone make 300,000 that stay, and Python looks after every 700."""
+
+
 def main() -> None:
     """The entry point: runs the command of this process and leaves with its exit code.
 
@@ -259,8 +257,14 @@ def main() -> None:
     Traceback (most recent call last):
     SystemExit: 0
     """
+    gc.set_threshold(*_COLLECTED_EVERY)
+    # Our matrices are small: threads of the linear algebra would spend more time waiting for each other than working. Who sets
+    # the variable keeps it; numpy is not loaded yet.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for stream in (sys.stdout, sys.stderr):
         # A column name may hold a letter that the terminal's encoding lacks; it must not stop the run.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    gc.freeze()  # what the process held goes with it: to look once more for cycles among it would cost a short run a tenth
+    sys.exit(code)

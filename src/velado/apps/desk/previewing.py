@@ -87,6 +87,16 @@ def presets() -> list[tuple[str, str]]:
     return [(preset.name, told(preset.title)) for preset in PRESETS]
 
 
+def told_by(chosen: str) -> tuple[str, str]:
+    """For whom and for what a table is, as the chosen preset says; nothing where nobody chose one.
+
+    >>> told_by("public-download"), told_by("")
+    (('anyone', 'open data'), ('', ''))
+    """
+    found = next((preset for preset in PRESETS if preset.name == chosen), None)
+    return ("", "") if found is None else (told(found.recipient), told(found.purpose))
+
+
 def planned(asked: Mapping[str, Any]) -> dict[str, Any]:
     """A recipe with what a preset says of the whole table, and the sentences that go with it; a process of its own does it."""
     recipe = Recipe.from_dict(tomllib.loads(asked["recipe_text"]))

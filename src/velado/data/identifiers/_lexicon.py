@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,6 +38,12 @@ CODED: Mapping[str, frozenset[str]] = {whose: words(text) for whose, text in _HE
 CODE_WORDS, DAY_WORDS = words(_HEADERS["code_words"]), words(_HEADERS["day_words"])
 JOINTS, PLURALS_THAT_COUNT = words(_HEADERS["joints"]), words(_HEADERS["plurals_that_count"])
 GIVEN, SURNAMES, COMMON_WORDS = (words(_NAMES[kind]) for kind in ("given", "surnames", "common_words"))
+
+
+@cache
+def _listed(which: frozenset[str]) -> pl.Series:
+    """A list of words as Polars looks them up; made once, because every column of words is held against it."""
+    return pl.Series(sorted(which), dtype=pl.String).implode()
 
 
 PARTICLES = r"(?:d[aeo]s?|e|von|van|der|del|de la|la|di|du|y)"
@@ -73,12 +80,14 @@ def header_of_a_script_says_name(header: str) -> bool:
 def login_share(texts: pl.Series) -> float:
     """The share of texts that are an initial and a frequent surname, as `jsmith` and `r.lima2`."""
     rest = texts.str.to_lowercase().str.extract(r"^[a-z][._-]?([a-z]{3,})\d*$")
-    return int(rest.is_in(list(SURNAMES)).fill_null(False).sum()) / texts.len() if texts.len() else 0.0
+    return int(rest.is_in(_listed(SURNAMES)).fill_null(False).sum()) / texts.len() if texts.len() else 0.0
 
 
 def _plain_texts(texts: pl.Series) -> pl.Series:
     """Texts in lower case without accents, titles, final digits and doubled blanks; `SILVA, Maria` as `maria silva`."""
-    plain = texts.str.replace(_BEFORE, "").str.replace(r"^(\p{L}{3,})[/|](\p{L}{2,})$", "$2 $1")
+    plain = texts.str.replace(_BEFORE, "")
+    if bool(plain.str.contains("[/|]").any()):
+        plain = plain.str.replace(r"^(\p{L}{3,})[/|](\p{L}{2,})$", "$2 $1")
     plain = plain.str.replace(r"(?i)[\s_(#|–-]+\d{1,8}\)?(?:\s*(?:anos|years?|a[ñn]os))?$", "")
     plain = plain.str.replace(r"^[A-Z]?\d{1,8}\s*[-–:|.]*\s+", "")
     plain = plain.str.replace(r"(?i),\s*(?:ou|dc|o)=.*$", "")
@@ -112,16 +121,16 @@ def name_shares(texts: pl.Series) -> NameShares:
     wordy = plain.str.contains(r"^[a-z'’-]+(?: [a-z'’-]+){0,6}$")
     several = wordy & plain.str.contains(" ", literal=True)
     starts = plain.str.extract(r"^([a-z'’]+)")
-    first = starts.is_in(list(GIVEN)).fill_null(False)
+    first = starts.is_in(_listed(GIVEN)).fill_null(False)
     ends = plain.str.extract(r"([a-z'’]+)$")
-    last = ends.is_in(list(SURNAMES)).fill_null(False)
-    begun = starts.is_in(list(SURNAMES)).fill_null(False)
+    last = ends.is_in(_listed(SURNAMES)).fill_null(False)
+    begun = starts.is_in(_listed(SURNAMES)).fill_null(False)
     initial = plain.str.contains(r" [a-z]$") | plain.str.contains(r"^[a-z] ")
-    given_end = ends.is_in(list(GIVEN)).fill_null(False)
+    given_end = ends.is_in(_listed(GIVEN)).fill_null(False)
     both = several & ((first & (last | given_end)) | (begun & given_end))
     one = several & (first | last | (begun & initial))
     single = wordy & ~several
-    common = starts.is_in(list(COMMON_WORDS)).fill_null(False)
+    common = starts.is_in(_listed(COMMON_WORDS)).fill_null(False)
     counts = (both, one, single & first, single & begun & ~first & ~common)
     return NameShares(*(int(found.sum()) / texts.len() for found in counts))
 

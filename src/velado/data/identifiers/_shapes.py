@@ -110,6 +110,7 @@ LEAST_SHARE = 0.8
 LEAST_TRACE = 0.01
 """A column is in doubt when at least this share of its sampled values holds an e-mail, a telephone, a CPF ..."""
 
+_DIGIT = r"\d"
 _EMAIL = r"[^@\s,;<>()]+@[^@\s,;<>()]+\.[A-Za-z]{2,}"
 _AREA = r"(?:1[1-9]|2[12478]|3[1-578]|4[1-9]|5[1345]|6[1-9]|7[134579]|8[1-9]|9[1-9])"
 _PHONE = "|".join(
@@ -146,31 +147,43 @@ _FILE = (
 
 @dataclass(frozen=True)
 class _Written:
-    """A way of writing that gives its kind away by itself."""
+    """A way of writing that gives its kind away by itself.
+
+    *holds* matches something that stands in whatever *pattern* matches and is quickly looked for: a large pattern is
+    prepared anew for every column, which takes longer than a look at its values.
+    """
 
     kind: IdentifierKind
     pattern: str
     why: str
     person: bool = False
+    holds: str = ""
 
 
 _FORMS: tuple[_Written, ...] = (
-    _Written("email", f"^{_EMAIL}$", say("values are e-mail addresses"), True),
+    _Written("email", f"^{_EMAIL}$", say("values are e-mail addresses"), True, holds="@"),
     _Written(
         "email",
         r"(?i)^[\w.+-]+(?:@[a-z][\w-]+| ?[(\[{] ?(?:at|arroba) ?[)\]}] ?[\w.\[\](){} -]+)$",
         say("values are e-mail addresses"),
         True,
+        holds=r"[@(\[{]",
     ),
     _Written(
         "account",
         r"(?i)^[a-z][\w-]*\\[a-z][\w.$-]+$|[\\/](?:users|home)[\\/][^\\/]+",
         say("values hold names of accounts"),
         True,
+        holds=r"[\\/]",
     ),
-    _Written("url", f"^(?:{_URL})$", say("values are web addresses")),
-    _Written("url", r"^@[A-Za-z_][\w.]{2,}$", say("values are names of accounts on social networks")),
-    _Written("ip", f"^{_IPV4}(?:[:/]\\d+)?$", say("values are IP addresses")),
+    _Written("url", f"^(?:{_URL})$", say("values are web addresses"), holds=r"://|\."),
+    _Written(
+        "url",
+        r"^@[A-Za-z_][\w.]{2,}$",
+        say("values are names of accounts on social networks"),
+        holds="@",
+    ),
+    _Written("ip", f"^{_IPV4}(?:[:/]\\d+)?$", say("values are IP addresses"), holds=_DIGIT),
     _Written(
         "mac",
         r"^(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}$|^(?:[0-9A-Fa-f]{4}\.){2}[0-9A-Fa-f]{4}$",
@@ -194,24 +207,29 @@ _FORMS: tuple[_Written, ...] = (
         True,
     ),
     _Written(
-        "cnpj", r"^\d{2}\.\d{3}\.\d{3}/\d{4}-\d{2}$", say("values are written like a CNPJ (company number)")
+        "cnpj",
+        r"^\d{2}\.\d{3}\.\d{3}/\d{4}-\d{2}$",
+        say("values are written like a CNPJ (company number)"),
+        holds=_DIGIT,
     ),
     _Written(
         "rg",
         r"^(?:[A-Z]{2}[\s-]?)?\d{1,2}\.\d{3}\.\d{3}-[\dXx]$|^[A-Z]{2}[\s-]?\d{1,2}\.\d{3}\.\d{3}$",
         say("values are written like an RG (identity card)"),
         True,
+        holds=_DIGIT,
     ),
-    _Written("ssn", f"^{_SSN}$", say("values are written like a social security number"), True),
+    _Written("ssn", f"^{_SSN}$", say("values are written like a social security number"), True, holds=_DIGIT),
     _Written(
         "coordinates",
         r"^\(?[+-]?\d{1,2}\.\d{3,}\s*[,;\s]\s*[+-]?\d{1,3}\.\d{3,}\)?$|^(?i:point)\s*\(|^///\w+\.\w+\.\w+$|^\d{1,3}d\d{1,2}m\d{1,2}|"
         r"^[23456789CFGHJMPQRVWX]{4,8}\+[23456789CFGHJMPQRVWX]{2,3}$|\d{1,3}\s?°\s?\d{1,2}\s?['’′]",
         say("values are pairs of coordinates"),
+        holds=r"[\d(/+]",
     ),
-    _Written("phone", f"^(?:{_PHONE})$", say("values are written like telephone numbers")),
-    _Written("address", _STREET, say("values are written like street addresses")),
-    _Written("photo", _FILE, say("values name files of pictures or recordings")),
+    _Written("phone", f"^(?:{_PHONE})$", say("values are written like telephone numbers"), holds=_DIGIT),
+    _Written("address", _STREET, say("values are written like street addresses"), holds=_DIGIT),
+    _Written("photo", _FILE, say("values name files of pictures or recordings"), holds="[.:]"),
 )
 _TRACES: tuple[_Written, ...] = (
     _Written("email", _EMAIL, say("some values hold an e-mail address")),
@@ -275,17 +293,20 @@ def free_text(name: str, sample: pl.Series, distinct: int, filled: int) -> str |
 
 def _written(values: Values) -> Identifying | None:
     texts = values.distinct
-    if share(texts, f"^{_CPF}$") >= LEAST_SHARE:
-        digits = texts.str.replace_all(r"\D", "")
-        return Identifying("cpf", say("values are written like a CPF"), True, True, valid_cpf_share(digits))
     if not bool(texts.str.contains(r"[@:/.\\\-()+,;'’\s]|[0-9a-fA-F]{32}").any()):
         return None
+    held = {holds: share(texts, holds) >= LEAST_SHARE for holds in {form.holds for form in _FORMS}}
+    if held[_DIGIT] and share(texts, f"^{_CPF}$") >= LEAST_SHARE:
+        digits = texts.str.replace_all(r"\D", "")
+        return Identifying("cpf", say("values are written like a CPF"), True, True, valid_cpf_share(digits))
     for form in _FORMS:
-        if share(texts, form.pattern) < LEAST_SHARE:
+        if not held[form.holds] or share(texts, form.pattern) < LEAST_SHARE:
             continue
         if form.kind == "mac" and share(texts, r"^\d{2}[:-]") == 1.0 and share(texts, r"[A-Fa-f]") == 0.0:
             return Identifying(form.kind, form.why, sure=False)
         return Identifying(form.kind, form.why, True, form.person)
+    if not held[_DIGIT]:
+        return None
     if share(texts, r"^9\d{4}[\s-]\d{4}$") >= LEAST_SHARE and not values.codes:
         return Identifying("phone", say("values are written like telephone numbers"), sure=False)
     short = share(texts, r"^(?:[2-8]\d{3}|\d{3})-\d{4}$")
@@ -296,6 +317,8 @@ def _written(values: Values) -> Identifying | None:
 
 
 def _digits(values: Values) -> Identifying | None:
+    if share(values.distinct, _DIGIT) < LEAST_SHARE:
+        return None  # each of the shapes below has digits
     digits = values.distinct.str.replace_all(r"[.\-\s/]", "")
     size = digits.str.len_chars()
     lettered = _valid_dni_share(values.distinct.str.replace_all(r"[.\s]", ""))

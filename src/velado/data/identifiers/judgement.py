@@ -425,7 +425,7 @@ def _judged(table: Table, name: str) -> Identifying | None:
     low = distinct.str.to_lowercase()
     if bool(low.is_in(list(_YES_NO)).all()):
         return None if texts.len() == rows else _whole_traces(table, name, texts, distinct)
-    if share(texts, _DATES) >= 0.8:
+    if share(texts, r"\d") >= 0.8 and share(texts, _DATES) >= 0.8:
         return _whole_traces(table, name, texts, distinct)
     tokens = frozenset(header_tokens(name))
     header = _from_header(name, texts)

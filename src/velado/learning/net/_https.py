@@ -24,7 +24,9 @@ from velado.learning.net._journal import PartyLog
 from velado.learning.net._mutual_tls import Pins, check_server, client_context, server_context
 from velado.learning.net.half_open import HalfOpen, network_of
 from velado.learning.net.identity import Identity, fingerprint
-from velado.text import say
+from velado.learning.protocols.reasons import sentence_of
+from velado.text import Sentence, say
+from velado.text.languages import catalogue
 
 PATH = "/v1/exchange"
 LONGEST_HEAD = 4096
@@ -167,9 +169,11 @@ class Server:
             self._of_one[peer] += 1
             many = self._of_one[peer] > MOST_OF_ONE
         try:
-            if many:
-                raise _Refused(503, "This party holds too many connections.")
             reader, first = _Reader(connection), True
+            if many:
+                # Whoever is answered and cut off while it still writes sees a broken connection instead of the reason.
+                self._request(reader, first)
+                raise _Refused(503, say("This party holds too many connections."))
             while not self._closed.is_set():
                 try:
                     body = self._request(reader, first)
@@ -201,11 +205,11 @@ class Server:
         head = reader.until(b"\r\n\r\n", LONGEST_HEAD, wait)
         method, path, size = _parse(head)
         if path != PATH:
-            raise _Refused(404, "There is nothing at this path.")
+            raise _Refused(404, say("There is nothing at this path."))
         if method != "POST":
-            raise _Refused(405, "Only POST is answered.")
+            raise _Refused(405, say("Only POST is answered."))
         if size > self._largest:
-            raise _Refused(413, "The message is larger than the job allows.")
+            raise _Refused(413, say("The message is larger than the job allows."))
         return reader.exactly(size, BODY_SECONDS)
 
     def _answer(self, connection: ssl.SSLSocket, status: int, body: bytes, last: bool = False) -> None:
@@ -227,7 +231,7 @@ class _Reader:
         end = time.monotonic() + seconds
         while (at := self._held.find(mark)) < 0:
             if len(self._held) > most:
-                raise _Refused(400, "The head of the request is too long.")
+                raise _Refused(400, say("The head of the request is too long."))
             self._more(end, 4096)
         head = bytes(self._held[:at])
         del self._held[: at + len(mark)]
@@ -250,14 +254,14 @@ class _Reader:
     def _more(self, end: float, most: int) -> None:
         left = end - time.monotonic()
         if left <= 0:
-            raise _Refused(408, "The request took too long.")
+            raise _Refused(408, say("The request took too long."))
         self._connection.settimeout(left)
         try:
             data = self._connection.recv(most)
         except TimeoutError:
-            raise _Refused(408, "The request took too long.") from None
+            raise _Refused(408, say("The request took too long.")) from None
         if not data:
-            raise _Refused(400, "The request broke off.")
+            raise _Refused(400, say("The request broke off."))
         self._held += data
 
 
@@ -267,15 +271,15 @@ def _parse(head: bytes) -> tuple[str, str, int]:
         first, *lines = head.decode("ascii").split("\r\n")
         method, path, version = first.split(" ")
     except (UnicodeDecodeError, ValueError):
-        raise _Refused(400, "This is not a request.") from None
+        raise _Refused(400, say("This is not a request.")) from None
     headers = [
         (name.strip().lower(), value.strip()) for name, _, value in (line.partition(":") for line in lines)
     ]
     lengths = [value for name, value in headers if name == "content-length"]
     if version != "HTTP/1.1" or any(name == "transfer-encoding" for name, _ in headers):
-        raise _Refused(400, "Only plain HTTP/1.1 with a length is read.")
+        raise _Refused(400, say("Only plain HTTP/1.1 with a length is read."))
     if method == "POST" and (len(lengths) != 1 or not lengths[0].isdigit() or len(lengths[0]) > 12):
-        raise _Refused(411, "The request does not say how long it is.")
+        raise _Refused(411, say("The request does not say how long it is."))
     return method, path, int(lengths[0]) if method == "POST" else 0
 
 
@@ -293,7 +297,23 @@ BEAT = 0.5
 
 
 class Undelivered(Exception):
-    """Why an attempt to deliver failed, in words that hold no content."""
+    """Why an attempt to deliver failed, in words that hold no content and are ours: nothing of an answer is repeated."""
+
+    def __init__(self, reason: Sentence) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def refusal_in(status: int, body: bytes) -> Sentence:
+    """Why the evaluator did not take a call: its own sentence where it is one of velado's, else the status alone.
+
+    >>> refusal_in(404, b"There is nothing at this path."), refusal_in(418, b"Send us your key.")
+    ('it refused: There is nothing at this path.', 'it refused with status 418')
+    """
+    text = body[:500].decode("ascii", "replace")
+    if text in catalogue("pt").single and "{" not in text:
+        return say("it refused: {reason}", reason=sentence_of(text))
+    return say("it refused with status {status}", status=status)
 
 
 class Caller:
@@ -330,26 +350,25 @@ class Caller:
             told = answer.read(most + 1)
         except ConnectionRefusedError:
             self.close()
-            raise Undelivered("nobody answers at its address") from None
+            raise Undelivered(say("nobody answers at its address")) from None
         except ssl.SSLError:
             self.close()
-            raise Undelivered("it ended the handshake") from None
+            raise Undelivered(say("it ended the handshake")) from None
         except TimeoutError:
             self.close()
-            raise Undelivered("it did not answer in time") from None
+            raise Undelivered(say("it did not answer in time")) from None
         except (OSError, http.client.HTTPException, UnicodeError):
             self.close()
-            raise Undelivered("the connection failed") from None
+            raise Undelivered(say("the connection failed")) from None
         except BaseException:
             self.close()
             raise
         if answer.will_close or len(told) > most:
             self.close()
         if len(told) > most:
-            raise Undelivered("its answer is larger than the job allows")
+            raise Undelivered(say("its answer is larger than the job allows"))
         if answer.status != 200:
-            clean = "".join(c if c.isprintable() else "?" for c in told[:500].decode("ascii", "replace"))
-            raise Undelivered(f"it refused: {clean}")
+            raise Undelivered(refusal_in(answer.status, told))
         return told
 
     def _connected(self) -> http.client.HTTPSConnection:
@@ -370,6 +389,6 @@ class Caller:
             watch.register(connection, selectors.EVENT_READ)
             while not connection.pending() and not watch.select(BEAT):
                 if self._stop.is_set():
-                    raise Undelivered("this party was told to stop")
+                    raise Undelivered(say("this party was told to stop"))
                 if time.monotonic() > end:
                     raise TimeoutError

@@ -360,20 +360,22 @@ class Inbox:
     def _judge(self, peer: str, data: bytes, fresh: list[tuple[Message, bytes]]) -> Answer:
         """Whether one message is let in; it is among *fresh* then, if it is not known."""
         if peer not in self._pins.signing or peer == self._name:
-            return self._refuse(None, 403, "A message comes from nobody the job names.")
+            return self._refuse(None, 403, say("A message comes from nobody the job names."))
         try:
             message = open_envelope(data, self._pins.signing[peer], self.most)
         except ProtocolError as error:
             return self._refuse(peer, 400, error.what)
         if message.sender != peer:
-            return self._refuse(peer, 403, "A message names another sender than its connection.")
+            return self._refuse(peer, 403, say("A message names another sender than its connection."))
         if message.job != self._digest:
-            return self._refuse(peer, 409, "A message belongs to another job or another version of its file.")
+            return self._refuse(
+                peer, 409, say("A message belongs to another job or another version of its file.")
+            )
         other = message.receiver != self._name
         if other and (
             self._relay is None or message.receiver not in self._pins.signing or message.receiver == peer
         ):
-            return self._refuse(peer, 400, "A message is addressed to somebody else.")
+            return self._refuse(peer, 400, say("A message is addressed to somebody else."))
         place = (peer, message.receiver, message.number)
         print_ = hashlib.sha256(data).digest()
         before = self._seen.get(place)
@@ -382,11 +384,11 @@ class Inbox:
                 before = hashlib.sha256(held).digest()
         if before is not None:
             if before != print_:
-                return self._refuse(peer, 409, "A message repeats a number with other content.")
+                return self._refuse(peer, 409, say("A message repeats a number with other content."))
             self._audit.write("repeated", peer=peer, kind=message.kind, number=message.number)
             return 200, "known"
         if message.number >= min(self._counts.get(place[:2], 0) + WINDOW, MOST_MESSAGES):
-            return self._refuse(peer, 409, "A message is too far ahead of its turn.")
+            return self._refuse(peer, 409, say("A message is too far ahead of its turn."))
         fresh.append((message, data))
         return 200, "kept"
 

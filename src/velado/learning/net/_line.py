@@ -28,6 +28,7 @@ from velado.learning.net._mutual_tls import Pins
 from velado.learning.net._wire import Cursor, malformed
 from velado.learning.net.identity import Identity
 from velado.learning.protocols.protocol import Message
+from velado.learning.protocols.reasons import sentence_of
 from velado.text import say
 
 MAGIC, VERSION = b"VLDX", 1
@@ -305,7 +306,7 @@ class Errands:
             found = read_answer(told)
         except (Undelivered, KeyRefused, OutputError, ProtocolError) as error:
             self._marks = marks
-            self._failed(str(error) if isinstance(error, Undelivered) else error.what)
+            self._failed(error.reason if isinstance(error, Undelivered) else sentence_of(error.what))
             return []
         beside = [(ACKNOWLEDGED, b"".join(letter.mark for letter in letters))] if letters else []
         # It is on the disk before it is acknowledged, which the next call does.

@@ -116,6 +116,15 @@ def read_passphrase(path: Path) -> str:
     return text
 
 
+def random_passphrase() -> str:
+    """256 bits that nobody has to remember, for a party that no person starts; sealed with `RANDOM_LOG2_N`.
+
+    >>> len(random_passphrase()), random_passphrase() == random_passphrase()
+    (64, False)
+    """
+    return Tape.fresh_seed().hex()
+
+
 def read_job(path: Path, protocols: Mapping[str, RegressionProtocol] = PROTOCOLS) -> Job:
     """The job a TOML file describes, with one of *protocols*.
 
@@ -153,6 +162,8 @@ SECRETS, TLS_KEY, CERTIFICATE, PAILLIER = "secrets.sealed", "tls.key.pem", "cert
 MAGIC = b"VELADOID"
 VERSION = 1
 LOG2_N = keyfile.LOG2_N
+RANDOM_LOG2_N = keyfile.LEAST_LOG2_N
+"""How long a random passphrase of 256 bits is stretched: there is nothing to guess that stretching would make dearer."""
 DAYS = 365
 CertificateDays = Annotated[int, Setting(ge=1, le=3650)]
 """How long a certificate is valid."""

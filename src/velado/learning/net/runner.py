@@ -47,10 +47,11 @@ from velado.learning.net.job_register import column_marks, enter, read_register,
 from velado.learning.net.outputs import Ending
 from velado.learning.protocols.parts import EarlierJob, RegressionRole
 from velado.learning.protocols.protocol import Message, RoleName
+from velado.learning.protocols.reasons import reason_bytes, reason_in, sentence_of
 from velado.learning.protocols.role import make_role
 from velado.learning.regression.job import Job
 from velado.randomness import Tape
-from velado.text import say
+from velado.text import join, say
 
 # What a party brings to its role: the rows of its table, or a key it made before.
 
@@ -263,7 +264,7 @@ class _Running:
             elif kind == LEFT:
                 self._without(payload.decode("utf-8", "replace").split("\n"))
             elif kind == ENDED:
-                self._send(self._role.abort(payload.decode("utf-8", "replace")))
+                self._send(self._role.abort(reason_in(payload, self.job)))
             elif kind == CLOCK:
                 self._clock, self._until = True, struct.unpack(">d", payload)[0] + self._patience
         self._journal.records = []
@@ -279,7 +280,7 @@ class _Running:
             try:
                 messages = self._line.get(min(left, _BEAT if self._party.role == "evaluator" else left))
             except ProtocolError as error:
-                self._end(str(error.what))
+                self._end(sentence_of(error.what))
                 return
             for message in messages:
                 self._take(message)
@@ -287,8 +288,11 @@ class _Running:
             if self._role.unheard:
                 # What clients say to each other is handed on before the evaluator's own next word.
                 self._end(
-                    f"{self._pins.evaluator} counts on {', '.join(self._role.unheard)}, "
-                    "but did not hand on what they said."
+                    say(
+                        "{hub} counts on {names}, but did not hand on what they said.",
+                        hub=self._pins.evaluator,
+                        names=", ".join(self._role.unheard),
+                    )
                 )
 
     def _start_clock(self) -> None:
@@ -318,14 +322,15 @@ class _Running:
             self._send(self._role.receive(message))
         except ProtocolError as error:
             # It was signed by a party of the job, so the job cannot go on without it, nor with it.
-            self._send(self._role.abort(f"What {message.sender} sent was refused. {error.what}"))
+            refusal = say("What {sender} sent was refused.", sender=message.sender)
+            self._send(self._role.abort(join([refusal, sentence_of(error.what)])))
         except Exception as error:  # whatever it is, the others must not wait for us until the deadline
             self._unexpected = error
-            self._end(f"An unexpected error stopped {self.identity.name}.")
+            self._end(say("An unexpected error stopped {name}.", name=self.identity.name))
 
     def _end(self, reason: str) -> None:
         if not self._role.done:
-            self._journal.append((ENDED, reason.encode()))
+            self._journal.append((ENDED, reason_bytes(reason)))
             self._send(self._role.abort(reason))
 
     def _send(self, messages: Sequence[Message]) -> None:
@@ -351,23 +356,23 @@ class _Running:
         self._entered = True
 
     def _time_is_up(self) -> str:
-        sentence = f"Time is up after {self.job.minutes:g} minutes"
-        hub = self._pins.evaluator
+        minutes, hub = self.job.minutes, self._pins.evaluator
         if self._party.role == "evaluator":
-            silent = [
-                party.name
-                for party in self.job.parties
-                if party.name not in self._inbox.heard and party.name != hub
-            ]
+            others = [party.name for party in self.job.parties if party.name != hub]
+            if silent := [name for name in others if name not in self._inbox.heard]:
+                return say(
+                    "Time is up after {minutes:g} minutes; nothing came from {names}.",
+                    minutes=minutes,
+                    names=", ".join(silent),
+                )
         elif self._line.reasons:
-            silent = [f"{hub} ({self._line.reasons[hub]})"]
-        else:
-            silent = []
-        return (
-            f"{sentence}; nothing came from {', '.join(silent)}."
-            if silent
-            else f"{sentence}; a message is missing."
-        )
+            return say(
+                "Time is up after {minutes:g} minutes; nothing came from {hub} ({reason}).",
+                minutes=minutes,
+                hub=hub,
+                reason=self._line.reasons[hub],
+            )
+        return say("Time is up after {minutes:g} minutes; a message is missing.", minutes=minutes)
 
     def _wait_for_others(self, ending: Ending) -> None:
         """Everybody who is to hear the end has heard it, or the time for that is over."""

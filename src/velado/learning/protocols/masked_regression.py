@@ -131,7 +131,7 @@ class _MaskedEvaluator(Collector):
             found = reconstruct(residue, n, limits.numerator, limits.denominator)
             if found is None:
                 return self.abort(
-                    "The provider's solution stands for no coefficients within the public bounds."
+                    say("The provider's solution stands for no coefficients within the public bounds.")
                 )
             encoded.append(found)
         beta = self.exact = scaling_of(self.job).to_real(encoded)

@@ -385,7 +385,9 @@ class Collector(RegressionRole):
             try:
                 self._arrived[sender] = self._read(key, data)
             except VeladoError:
-                return self.abort(f"What {sender} sent is not encrypted under the job's key.")
+                return self.abort(
+                    say("What {sender} sent is not encrypted under the job's key.", sender=sender)
+                )
         self._waiting.clear()
         return self._go_on(key)
 

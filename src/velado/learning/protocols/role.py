@@ -15,6 +15,7 @@ from velado.errors import KeyRefused, ProtocolError, VeladoError
 from velado.learning.crypto.fixed_point import Columns
 from velado.learning.crypto.paillier_keys import PrivateKey
 from velado.learning.protocols.protocol import START, Message, RoleName, Step
+from velado.learning.protocols.reasons import LONGEST_REASON, reason_bytes, reason_in, reason_of
 from velado.learning.regression.fit import Fit
 from velado.learning.regression.job import Job
 from velado.randomness import Tape
@@ -22,7 +23,6 @@ from velado.text import say
 
 # How far ahead of its turn a message may come and still be kept.
 WINDOW = 64
-LONGEST_REASON = 600
 
 Take = Callable[[Message], Sequence[Message]]
 
@@ -106,7 +106,8 @@ class Role:
 
         A repeated message (same sender and number, same bytes) changes nothing and is answered with nothing; one ahead of
         its number is kept until its turn; one of another job, of an unknown sender or kind, that no step allows now, or with
-        fields that do not validate raises ProtocolError and leaves the role as it was. "abort" ends the role with its reason.
+        fields that do not validate raises ProtocolError and leaves the role as it was. "abort" ends the role with its
+        reason, told in words of the catalogue and of the job alone (`reasons`).
         """
         self._check(message)
         place = (message.sender, message.number)
@@ -141,16 +142,15 @@ class Role:
         """End the job here and tell every other party why (a time limit, a local error)."""
         if self.done:
             return ()
-        self._failure = reason[:LONGEST_REASON]
-        return [self._abort_to(name, self._failure) for name in self._others()]
+        self._failure = reason
+        return [self._abort_to(name, reason) for name in self._others()]
 
     def _take(self, message: Message) -> Sequence[Message]:
         out: Sequence[Message] = ()
         if message.kind == "abort":
-            reason = message.fields["reason"].decode("utf-8", "replace")
             if not self.done:
-                clean = "".join(c if c.isprintable() else "?" for c in reason)
-                self._failure = f"{message.sender} ended the job: {clean}"
+                reason = reason_in(message.fields["reason"], self.job)
+                self._failure = say("{sender} ended the job: {reason}", sender=message.sender, reason=reason)
         elif not self.done:
             out = self._take_step(message)
         self._due[message.sender] = message.number + 1
@@ -174,7 +174,7 @@ class Role:
             raise
         except VeladoError as error:
             # Not the message's fault: the job cannot go on, and all parties are told why.
-            return self.abort(f"{error.what} {error.fix}")
+            return self.abort(reason_of(error))
 
     def _check(self, message: Message) -> None:
         if message.job != self._id:
@@ -219,7 +219,7 @@ class Role:
         return self._numbered(receiver, kind, fields)
 
     def _abort_to(self, receiver: str, reason: str) -> Message:
-        return self._numbered(receiver, "abort", {"reason": reason.encode()[:LONGEST_REASON]})
+        return self._numbered(receiver, "abort", {"reason": reason_bytes(reason)})
 
     def _numbered(self, receiver: str, kind: str, fields: Mapping[str, bytes]) -> Message:
         number = self._sent.get(receiver, 0)

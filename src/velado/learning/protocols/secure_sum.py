@@ -35,6 +35,7 @@ from velado.learning.crypto._sharing import SHARE_BYTES, join, split, well_forme
 from velado.learning.crypto.fixed_point import Columns
 from velado.learning.protocols.parts import CLIENT_SEEN, RESULT, RegressionRole, result_in
 from velado.learning.protocols.protocol import Facts, Limits, Message, RegressionProtocol, Seen, Step
+from velado.learning.protocols.reasons import reason_of
 from velado.learning.protocols.role import Take, refused
 from velado.learning.regression.job import Job
 from velado.learning.regression.rounds import ClientRounds, PooledRounds, most_rounds, round_bounds
@@ -312,7 +313,7 @@ class SumEvaluator(RegressionRole):
     >>> from velado.learning.regression.simulate import small_job
     >>> evaluator = SumEvaluator(small_job(), "hub", Tape(bytes(32)))
     >>> evaluator.without(["c2"])[0]  # three were needed
-    Message(abort 0: hub to c0, 69 bytes)
+    Message(abort 0: hub to c0, 125 bytes)
     """
 
     def __init__(self, job: Job, name: str, tape: Tape) -> None:
@@ -357,14 +358,18 @@ class SumEvaluator(RegressionRole):
         self._members = tuple(name for name in self._members if name not in leaving)
         if len(self._members) < threshold_of(self.job):
             return self.abort(
-                f"{len(self._members)} clients are left, and {threshold_of(self.job)} are needed to take masks away. "
-                f"Missing: {', '.join(sorted(self._gone))}."
+                say(
+                    "{left} clients are left, and {needed} are needed to take masks away. Missing: {names}.",
+                    left=len(self._members),
+                    needed=threshold_of(self.job),
+                    names=", ".join(sorted(self._gone)),
+                )
             )
-        told = [self._abort_to(name, "The job went on without this client.") for name in leaving]
+        told = [self._abort_to(name, say("The job went on without this client.")) for name in leaving]
         try:
             return [*told, *self._go_on()]
         except InputError as error:
-            return [*told, *self.abort(f"{error.what} {error.fix}")]
+            return [*told, *self.abort(reason_of(error))]
 
     def _take_hello(self, message: Message) -> Sequence[Message]:
         keys, fits = message.fields["keys"], message.fields["commitment"]
@@ -433,8 +438,11 @@ class SumEvaluator(RegressionRole):
     def _left_after_count(self) -> Sequence[Message]:
         gone = ", ".join(sorted(set(self._summed) - set(self._members)))
         return self.abort(
-            f"{gone} left after all were counted; exact sums without it would tell its own by difference. "
-            "Start a new job, all together or with noise."
+            say(
+                "{names} left after all were counted; exact sums without it would tell its own by difference. "
+                "Start a new job, all together or with noise.",
+                names=gone,
+            )
         )
 
     def _letters_to(self, receiver: str) -> bytes:

@@ -358,6 +358,15 @@ class _Side:
         symbols, codes = np.unique(per_row, return_inverse=True)
         return cls(codes.astype(np.int32), symbols)
 
+    @classmethod
+    def coded(cls, codes: IntArray, values: npt.NDArray[Any] | None = None) -> _Side:
+        """The same for `values[codes]`, by default the codes themselves, without sorting the rows: codes are counted."""
+        present = np.flatnonzero(np.bincount(codes))
+        symbols, found = np.unique(present if values is None else values[present], return_inverse=True)
+        number = np.zeros(int(present[-1]) + 1 if present.size else 0, dtype=np.int32)
+        number[present] = found
+        return cls(number[codes], symbols)
+
 
 @dataclass(frozen=True, repr=False)
 class _Axis:
@@ -372,7 +381,7 @@ class _Axis:
 def _axis(column: EncodedColumn, part: ReleasedColumn, scaling: Scaling) -> _Axis:
     if column.tree is not None:
         node = column.tree.common_ancestor(part.low, part.high)
-        return _Axis(_Side.of(column.codes), _Side.of(node), -1.0, column.tree)
+        return _Axis(_Side.coded(column.codes), _Side.coded(node), -1.0, column.tree)
     assert column.points is not None
     points = column.points
     real = points[: column.missing] if column.missing >= 0 else points
@@ -389,7 +398,7 @@ def _axis(column: EncodedColumn, part: ReleasedColumn, scaling: Scaling) -> _Axi
     elif scaling == "standard" and known.size:
         spread = float(points[known].std())
     scale = 1.0 / spread if spread > 0 else 1.0
-    return _Axis(_Side.of(points[column.codes]), _Side.of(place), scale, None)
+    return _Axis(_Side.coded(column.codes, points), _Side.of(place), scale, None)
 
 
 def _linked(

@@ -184,7 +184,7 @@ def joining_doors(release: Release) -> tuple[SideDoor, ...]:
     people = owners_of(release)
     if people is None:
         return ()
-    frame, columns = release.aligned, release.original.schema.columns
+    frame, columns = release.listed, release.original.schema.columns
     quasi = {column.name for column in release.data.columns}
     out = []
     for name in steady_columns(frame, [name for name in frame.columns if name not in quasi], people):

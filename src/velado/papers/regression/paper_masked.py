@@ -201,7 +201,9 @@ class _PaperEvaluator(RegressionRole):
             try:
                 self._read(sender, kind, data)
             except VeladoError:
-                return self.abort(f"What {sender} sent is not encrypted under the job's key.")
+                return self.abort(
+                    say("What {sender} sent is not encrypted under the job's key.", sender=sender)
+                )
         self._waiting.clear()
         return self._go_on()
 
@@ -280,7 +282,7 @@ class _PaperEvaluator(RegressionRole):
         try:
             told = self._hold(Solved(coefficients=tuple(map(float, beta))))
         except OverflowError:
-            return self.abort("The provider's solutions stand for no coefficients.")
+            return self.abort(say("The provider's solutions stand for no coefficients."))
         self.exact = beta
         out = [self._message(party.name, "result", result=told) for party in self.job.of("client")]
         return [*out, self._message(self._one("provider"), "finished")]

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from velado.data.numbers import with_point
 from velado.data.schema import Column, Schema
 from velado.errors import QueryRefused, SchemaError
-from velado.query.needs import Grid, GridCells, GridSum, GroupKey, Rows
+from velado.query.needs import AnyKey, ClassKey, Grid, GridCells, GridSum, GroupKey, Rows
 from velado.query.unit import Unit
 from velado.query.values import And, Compare, In, IsNull, Like, Not, Or, Predicate, Value
 from velado.text import say
@@ -143,7 +143,7 @@ def index_sql(x: str, grid: Grid, exact: str) -> str:
     floor = f"floor({quotient})"
     fraction = f"({quotient} - {floor})"
     # Outside these the index is a bound; x / step is then at most 2^40 and needs no care.
-    first, last = _at_least(grid, grid.low), _at_least(grid, grid.high - 1)
+    first, last = least_above(grid, grid.low), least_above(grid, grid.high - 1)
     inside = f"CAST({floor} + CASE WHEN {fraction} >= 0.5::FLOAT8 THEN 1 ELSE 0 END AS INT8)"
     near = ""
     if not _power_of_two(grid.step):
@@ -179,8 +179,8 @@ def exact_sql(x: str, grid: Grid) -> str:
     return f"({floor} + CASE WHEN {left} >= {right} THEN 1 ELSE 0 END)"
 
 
-def _at_least(grid: Grid, index: int) -> float:
-    # The smallest double whose index is above *index*: (index + 1/2) step, rounded up.
+def least_above(grid: Grid, index: int) -> float:
+    """The smallest double whose index is above *index*: (index + 1/2) step, rounded up."""
     edge = (index + Fraction(1, 2)) * grid.step
     near = float(edge)
     return near if Fraction(near) >= edge else math.nextafter(near, math.inf)
@@ -275,12 +275,15 @@ class Statement:
             case Or(parts):
                 return "(" + " OR ".join(self.predicate(inner) for inner in parts) + ")"
 
-    def cell(self, keys: Sequence[GroupKey]) -> tuple[str, str]:
+    def cell(self, keys: Sequence[AnyKey]) -> tuple[str, str]:
         """The number of a row's cell, row-major, and the joins to the declared domains it needs."""
         code, joins = "0::INT8", ""
         for number, key in enumerate(keys):
             place = self.layout.place(key.column)
-            listed = _domain(place, key, self.layout.decimal)
+            if isinstance(key, ClassKey):
+                code = f"({code} * {key.size} + {self._class(place, key)})"
+                continue
+            listed = domain_values(place, key, self.layout.decimal)
             size = len(key.domain)
             if not listed:
                 code = f"({code} * {size + 1} + {size})"
@@ -299,6 +302,23 @@ class Statement:
             code = f"({code} * {size + 1} + coalesce(d{number}.i, {size}))"
         return code, joins
 
+    def _class(self, place: ColumnPlace, key: ClassKey) -> str:
+        """The class of a row's value; the arms are tried in order, so a number belongs to the first cut it is below."""
+        name, *found = self.name(place), *key.classes
+        other, missing = found[-2], found[-1]
+        arms = [f"WHEN {name} IS NULL THEN {missing}"]
+        for cut, at in zip(key.cuts, found, strict=False):
+            bound = self.bind(cut, "FLOAT8") if isinstance(cut, float) else self.bind(cut.isoformat(), "DATE")
+            arms.append(f"WHEN {name} < {bound} THEN {at}")
+        by_class: dict[int, list[str]] = {}
+        for text, at in zip(key.texts, found, strict=False):
+            by_class.setdefault(at, []).append(text)
+        for at, texts in by_class.items():
+            if at != other:
+                listed = ", ".join(self.bind(_sendable(text), "TEXT") for text in texts)
+                arms.append(f"WHEN {name} IN ({listed}) THEN {at}")
+        return f"CASE {' '.join(arms)} ELSE {other} END"
+
     def _literal(self, place: ColumnPlace, value: Value) -> str:
         if place.sort == "number" and isinstance(value, Fraction):
             return self.bind(nearest_double(value), "FLOAT8")
@@ -310,7 +330,7 @@ class Statement:
 
 
 def sums(
-    statement: Statement, where: Predicate | None, keys: Sequence[GroupKey], needs: Sequence[Rows | GridSum]
+    statement: Statement, where: Predicate | None, keys: Sequence[AnyKey], needs: Sequence[Rows | GridSum]
 ) -> str:
     """One statement for any number of counts and sums: a row per cell that has rows, the cell first.
 
@@ -333,7 +353,7 @@ def sums(
     return f"SELECT {', '.join([code + ' AS k', *columns])} FROM kept{joins}{condition} GROUP BY 1"
 
 
-def cells(statement: Statement, where: Predicate | None, keys: Sequence[GroupKey], need: GridCells) -> str:
+def cells(statement: Statement, where: Predicate | None, keys: Sequence[AnyKey], need: GridCells) -> str:
     """Rows per cell and per strip of indices: a row (cell, strip, count); strips are `strip_of(need)` wide.
 
     Every edge lies on the border of a strip, so strips add up to bins; for bins of one width they are the bins.
@@ -365,8 +385,8 @@ def nearest_double(value: Fraction) -> float:
         return float("inf") if value > 0 else float("-inf")
 
 
-def _domain(place: ColumnPlace, key: GroupKey, decimal: str) -> dict[Any, int]:
-    # Two texts of one number must not count a row twice: the first one has the rows.
+def domain_values(place: ColumnPlace, key: GroupKey, decimal: str) -> dict[Any, int]:
+    """The values of a key's texts and their places; of two texts of one number the first one has the rows."""
     listed: dict[Any, int] = {}
     for number, text in enumerate(key.domain):
         value = _value_of(place, text, decimal)

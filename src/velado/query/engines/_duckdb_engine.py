@@ -19,7 +19,7 @@ from velado.query.engines._coded import coded
 from velado.query.engines._compile import DUCKDB, Layout, Statement
 from velado.query.engines._tally import tally, too_slow
 from velado.query.identity import TableIdentity
-from velado.query.needs import Counts, Keys, Needs, Tallies
+from velado.query.needs import AnyKey, Counts, Needs, Tallies
 from velado.query.values import Predicate
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class DuckDBEngine:
         return self._identify()
 
     def tally(
-        self, where: Predicate | None, keys: Keys, needs: Needs, seconds: float | None = None
+        self, where: Predicate | None, keys: Sequence[AnyKey], needs: Needs, seconds: float | None = None
     ) -> Tallies:
         """One array per need; EngineError after *seconds*, with a text that says nothing of the rows."""
         if self._connection is None:

@@ -33,7 +33,7 @@ from velado.query.engines._compile import (
 )
 from velado.query.engines._tally import tally, too_slow
 from velado.query.identity import TableIdentity
-from velado.query.needs import Counts, Keys, Needs, Tallies
+from velado.query.needs import AnyKey, Counts, Needs, Tallies
 from velado.query.unit import Unit
 from velado.query.values import Predicate
 from velado.text import say, say_n
@@ -452,7 +452,7 @@ class PostgresEngine:
         return f"PostgresEngine({len(self._source.types)} columns)"
 
     def tally(
-        self, where: Predicate | None, keys: Keys, needs: Needs, seconds: float | None = None
+        self, where: Predicate | None, keys: Sequence[AnyKey], needs: Needs, seconds: float | None = None
     ) -> Tallies:
         """One array per need, all from one snapshot; EngineError after *seconds*."""
 

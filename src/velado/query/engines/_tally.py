@@ -17,7 +17,7 @@ import polars as pl
 from velado.data.schema import Schema
 from velado.errors import EngineError, QueryRefused
 from velado.query.engines._compile import DUCKDB, Dialect, Layout, Statement, cells, strip_of, sums
-from velado.query.needs import Counts, GridCells, GridSum, Keys, Needs, Rows, Tallies, cells_of
+from velado.query.needs import AnyKey, Counts, GridCells, GridSum, Needs, Rows, Tallies, cells_of
 from velado.query.unit import Unit
 from velado.query.values import Predicate
 from velado.text import say
@@ -80,7 +80,7 @@ def tally(
     layout: Layout,
     dialect: Dialect,
     where: Predicate | None,
-    keys: Keys,
+    keys: Sequence[AnyKey],
     needs: Needs,
     run: Run,
     run_arrays: RunArrays,
@@ -96,7 +96,7 @@ def tally(
     return tuple(next(bins) if isinstance(need, GridCells) else next(totals) for need in needs)
 
 
-def check(layout: Layout, where: Predicate | None, keys: Keys, needs: Needs) -> None:
+def check(layout: Layout, where: Predicate | None, keys: Sequence[AnyKey], needs: Needs) -> None:
     """Nothing, where an engine with this layout would not refuse; else its QueryRefused, before anything is paid.
 
     What is refused depends on the layout and the question alone and is the same for every engine.
@@ -105,7 +105,7 @@ def check(layout: Layout, where: Predicate | None, keys: Keys, needs: Needs) -> 
 
 
 def _compiled(
-    layout: Layout, dialect: Dialect, where: Predicate | None, keys: Keys, needs: Needs
+    layout: Layout, dialect: Dialect, where: Predicate | None, keys: Sequence[AnyKey], needs: Needs
 ) -> tuple[list[Rows | GridSum], Statement, str, list[tuple[GridCells, Statement, str]]]:
     """Counts and sums with their one statement, and every set of bins with its own."""
     size = cells_of(keys)

@@ -17,6 +17,7 @@ from velado.query.store._ledger import (
     people_state,
     seal_of,
 )
+from velado.query.store._running_state import RunningShelf
 from velado.query.store._tables import (
     FileLedger,
     account_of,
@@ -36,6 +37,7 @@ __all__ = [
     "ChainedLedger",
     "Entry",
     "FileLedger",
+    "RunningShelf",
     "UnitOfAccount",
     "account_of",
     "address_of",

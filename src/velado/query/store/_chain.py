@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
 
+from velado.data.seals import START
 from velado.errors import BudgetExceeded, LedgerError, ParameterError
 from velado.query.budget import Budget, Charge, LedgerState, Reservation, measure_word, short
 from velado.text import say
@@ -21,8 +22,6 @@ from velado.text import say
 Kind = Literal["open", "reserve", "answer", "cap", "raise"]
 Payload = Mapping[str, Any]  # what an entry says, as JSON has it
 
-START = "0" * 64
-"""What stands before the first entry."""
 VERSION = 1
 
 # Made once: an encoder for every entry would cost as much as the entry. One ASCII text for one payload: keys sorted, no spaces.

@@ -14,9 +14,9 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+from velado.data.seals import sync_folder
 from velado.errors import LedgerError
 from velado.query.store._chain import Entry, entry_of
-from velado.query.store._seal import sync_folder
 from velado.text import say
 
 _COLUMNS = "number, kind, payload, previous, hash"

@@ -20,11 +20,11 @@ from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
+from velado.data.seals import Keeper, Mark, Seal, default_seal, missing_seal
 from velado.errors import BudgetExceeded, LedgerError, ParameterError, VeladoError
 from velado.query.budget import Budget, Charge, LedgerState, Reservation
 from velado.query.store._chain import LONGEST_NAME, Account, Entry, broken, fold, holds, interrupted
 from velado.query.store._entries import EntryStore, LedgerAddress, LedgerFile, SQLiteEntries
-from velado.query.store._seal import Keeper, Mark, Seal, default_seal, missing_seal
 from velado.query.unit import Unit
 from velado.text import say
 

@@ -19,13 +19,13 @@ from pathlib import Path
 
 from velado.data.keys import state_folder
 from velado.data.schema import Schema
+from velado.data.seals import appear
 from velado.errors import LedgerError, ParameterError
 from velado.query.budget import Budget
 from velado.query.engines import identity_of
 from velado.query.identity import TableIdentity
 from velado.query.store._chain import interrupted
 from velado.query.store._ledger import ChainedLedger, address_of, create_ledger, ledger_exists, open_ledger
-from velado.query.store._seal import appear
 from velado.randomness import secure
 from velado.text import say
 

@@ -47,10 +47,15 @@ class PresetPlan:
 
 
 class Preset(Protocol):
-    """A settings class with a name, a title, and one verb."""
+    """A settings class with a name, a title, for whom and for what such a table is, and one verb.
+
+    *recipient* and *purpose* are what a signature proposes once somebody chose the preset.
+    """
 
     name: ClassVar[str]
     title: ClassVar[str]
+    recipient: ClassVar[str]
+    purpose: ClassVar[str]
 
     def applied(self, table: Table) -> PresetPlan:
         """What the preset makes of a table with the roles of its schema."""

@@ -25,6 +25,8 @@ class PublicDownload:
 
     name: ClassVar[str] = "public-download"
     title: ClassVar[str] = say("Anybody may download it: 11 alike, sensitive values differ")
+    recipient: ClassVar[str] = say("anyone")
+    purpose: ClassVar[str] = say("open data")
     k: Annotated[int, Setting("rows or people in each group", ge=2)] = 11
     l: Annotated[int, Setting("different sensitive values in each group", ge=2)] = 2
     suppression: Annotated[float, Setting("share of rows that may be dropped", ge=0, le=1)] = 0.05

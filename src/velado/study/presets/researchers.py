@@ -21,6 +21,8 @@ class Researchers:
 
     name: ClassVar[str] = "researchers"
     title: ClassVar[str] = say("Researchers under contract: 5 alike")
+    recipient: ClassVar[str] = say("researchers under contract")
+    purpose: ClassVar[str] = say("research")
     k: Annotated[int, Setting("rows or people in each group", ge=2)] = 5
     suppression: Annotated[float, Setting("share of rows that may be dropped", ge=0, le=1)] = 0.02
 

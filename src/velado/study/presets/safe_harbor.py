@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, ClassVar
 
 import polars as pl
 
 from velado.data.identifiers import IdentifierKind, header_says_day, header_words, identifying_columns
-from velado.data.identifiers.headers import header_tokens
+from velado.data.identifiers.eighteen import (
+    AGES,
+    BIRTHS,
+    PLACES,
+    TITLES,
+    ZIPS,
+    letters_of,
+    said_by,
+)
 from velado.data.normal import distinct_texts
 from velado.data.schema import Column
 from velado.data.table import Table
@@ -21,65 +28,6 @@ from velado.settings import Setting, settings
 from velado.study.presets._preset import Decision, PresetPlan
 from velado.text import say
 
-RULE: Mapping[str, str] = {
-    "A": say("names"),
-    "B": say("places smaller than a state"),
-    "C": say("days, and ages above 89"),
-    "D": say("telephone numbers"),
-    "E": say("fax numbers"),
-    "F": say("e-mail addresses"),
-    "G": say("social security numbers"),
-    "H": say("numbers of medical records"),
-    "I": say("numbers of health plans"),
-    "J": say("numbers of accounts"),
-    "K": say("numbers of certificates and licences"),
-    "L": say("vehicles and their plates"),
-    "M": say("devices and their serial numbers"),
-    "N": say("web addresses"),
-    "O": say("IP addresses"),
-    "P": say("biometrics"),
-    "Q": say("photographs of faces"),
-    "R": say("any other number or code of one person"),
-}
-"""The eighteen kinds of identifiers of the rule, in words of our own."""
-_LETTER: Mapping[IdentifierKind, str] = {
-    "name": "A", "address": "B", "coordinates": "B", "phone": "D", "email": "F", "ssn": "G", "record": "H",
-    "member": "I", "cns": "I", "account": "J", "card": "J", "document": "K", "rg": "K", "plate": "L", "device": "M",
-    "mac": "M", "url": "N", "ip": "O", "biometric": "P", "photo": "Q",
-}  # fmt: skip
-_PLACES = frozenset(
-    [
-        "city",
-        "town",
-        "county",
-        "district",
-        "precinct",
-        "parish",
-        "village",
-        "street",
-        "address",
-        "neighborhood",
-        "neighbourhood",
-        "municipality",
-        "municipio",
-        "munic",
-        "cidade",
-        "bairro",
-        "distrito",
-        "cep",
-        "lat",
-        "lon",
-        "lng",
-        "latitude",
-        "longitude",
-        "tract",
-        "block",
-        "geocode",
-    ]
-)
-_ZIPS = frozenset({"zip", "zipcode", "zip5", "zip4", "postal", "postcode"})
-_AGES = frozenset({"age", "ages", "idade", "edad"})
-_BIRTHS = frozenset({"birth", "born", "dob", "birthdate", "birthday", "nascimento", "nasc"})
 _OLD = 90
 _SHORT_FOR_BIRTH = frozenset({"bd", "dn"})
 """Short for a day of birth, and for what a laboratory measures (direct bilirubin)."""
@@ -103,6 +51,8 @@ class SafeHarbor:
 
     name: ClassVar[str] = "safe-harbor"
     title: ClassVar[str] = say("HIPAA Safe Harbor: what the rule lists is removed")
+    recipient: ClassVar[str] = say("recipients without a contract")
+    purpose: ClassVar[str] = say("secondary use without identifiers")
     year: Annotated[
         int | None,
         Setting(
@@ -118,7 +68,8 @@ class SafeHarbor:
         operations: list[Operation] = []
         columns: list[Column] = []
         for name, column in table.schema.columns.items():
-            decision, operation = _decide(column, kinds.get(name), now, _is_measured(table, column))
+            day = header_says_day(name) and not _is_measured(table, column)
+            decision, operation = _decide(column, kinds.get(name), now, day)
             decisions.append(decision)
             operations += [] if operation is None else [operation]
             held = decision.action == "held back" and column.role != "identifier"
@@ -144,30 +95,29 @@ def _plain(column: Column, operation: Operation | None) -> Column:
 
 
 def _decide(
-    column: Column, kind: IdentifierKind | None, now: int | None, measured: bool
+    column: Column, kind: IdentifierKind | None, now: int | None, day: bool
 ) -> tuple[Decision, Operation | None]:
     name = column.name
-    said = header_words(name) | frozenset(header_tokens(name))
-    if column.person or column.role == "identifier" or (kind is not None and not said & _ZIPS):
-        letter = "R" if kind is None else _LETTER.get(kind, "R")
-        letter = "E" if letter == "D" and "fax" in said else letter
-        why = _FREE_TEXT if kind == "free text" else RULE[letter]
+    said = said_by(name)
+    if column.person or column.role == "identifier" or (kind is not None and not said & ZIPS):
+        letter = next(iter(letters_of(name, column.kind, column.role, kind or "")), "R")
+        why = _FREE_TEXT if kind == "free text" else TITLES[letter]
         return Decision(name, "held back", why, letter), None
-    if said & _ZIPS:
+    if said & ZIPS:
         return Decision(name, "changed", say("three digits, areas of few people as 000"), "B"), ZipPrefix(
             name
         )
-    if said & _PLACES:
-        return Decision(name, "held back", RULE["B"], "B"), None
+    if said & PLACES:
+        return Decision(name, "held back", TITLES["B"], "B"), None
     if column.kind == "date":
-        if not said & _BIRTHS:
+        if not said & BIRTHS:
             return Decision(name, "changed", say("the year alone"), "C"), Year(name)
         if now is not None:
             why = say("the year alone; years of birth that tell an age of 90 or more are one")
             return Decision(name, "changed", why, "C"), Year(name, oldest=now - _OLD)
-    if column.kind == "date" or said & _BIRTHS or (header_says_day(name) and not measured):
-        return Decision(name, "held back", RULE["C"], "C"), None
-    if said & _AGES:
+    if column.kind == "date" or said & BIRTHS or day:
+        return Decision(name, "held back", TITLES["C"], "C"), None
+    if said & AGES:
         if column.kind != "numeric":
             return Decision(
                 name, "held back", say("ages that are no plain numbers cannot be checked"), "C"
@@ -196,7 +146,7 @@ def _latest_year(table: Table) -> int | None:
     """The latest year of a table's days but those of birth, which do not tell when people were looked at."""
     years = []
     for column in table.schema.columns.values():
-        if column.kind == "date" and not header_words(column.name) & _BIRTHS:
+        if column.kind == "date" and not header_words(column.name) & BIRTHS:
             texts = distinct_texts(table, column.name).get_column("text").str.strip_chars()
             form = "%Y-%m-%d" if table.frame.schema[column.name].is_temporal() else column.format
             latest = texts.str.to_date(form, strict=False).dt.year().max()

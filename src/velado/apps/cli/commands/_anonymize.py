@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
+from velado.apps.cli import history_flags, show
 from velado.apps.cli import options as flags
-from velado.apps.cli import show
 from velado.apps.cli.app import OfSetting, OneOf, command, option
 from velado.apps.cli.commands._inspect import inferred
 from velado.apps.cli.commands._presets import preset_named
@@ -95,6 +95,8 @@ def anonymize(
     report: Annotated[
         str, option("--report LIST", help="Report formats, comma-separated: html, md, json.")
     ] = "html",
+    history: history_flags.History = None,
+    over_time: history_flags.TogetherFlags,
 ) -> None:
     """Publish a table that keeps a promise.
 
@@ -119,6 +121,8 @@ def anonymize(
                 ("--bound tight", bound == "tight"),
                 ("--improve", improve),
                 ("--blind", blind),
+                ("--history", history is not None),
+                ("--together", over_time.together is not None),
                 ("--sheet", reading.sheet is not None),
                 ("--format", served and format is not None),
                 ("--formulas", served and formulas != "keep"),
@@ -226,6 +230,8 @@ def anonymize(
             improve=improve,
             blind=blind,
             bound=bound,
+            history=history,
+            together=over_time.asked(),
             progress=progress,
         )
     if inspection is not None and not show.manner().silent:

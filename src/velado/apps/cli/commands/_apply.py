@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
+from velado.apps.cli import history_flags, show
 from velado.apps.cli import options as flags
-from velado.apps.cli import show
 from velado.apps.cli.app import LANGUAGE_ASKED, argument, command, option
 from velado.apps.cli.commands._anonymize import show_published
 from velado.apps.cli.first_kernel import load_first_kernel
-from velado.text import language
+from velado.text import language, say
 
 
 @command("apply")
@@ -31,6 +31,7 @@ def apply(
         ),
     ] = None,
     population: flags.Population = None,
+    history: history_flags.History = None,
 ) -> None:
     """Repeat a recipe on a file.
 
@@ -56,6 +57,13 @@ def apply(
             language=language() if LANGUAGE_ASKED in ctx.meta else None,
             reports=reports,
             key=folder.key,
+            history=history,
             progress=progress,
         )
+    if history is None and not show.manner().silent:
+        # Not in the report: on the recorded file a recipe gives the same folder byte for byte.
+        unchecked = say(
+            "Nothing about earlier releases was checked: what this one and those before it tell together is not known (--history FILE)."
+        )
+        show.present([show.warning(unchecked)])
     show_published(published)

@@ -55,7 +55,8 @@ def make(
     ],
     *,
     law: Annotated[
-        str, option("--law", click_type=OneOf("lgpd", "gdpr", "hipaa"), help="The law it is read by.")
+        str,
+        option("--law", click_type=OneOf("velado.report.evidence.laws:LAWS"), help="The law it is read by."),
     ],
     output: Annotated[Path, option("--output -o FILE", help="The pack (zip).")],
     key: flags.OwnerKey = None,

@@ -24,7 +24,7 @@ from velado.text import language, say, told
 if TYPE_CHECKING:
     from velado.learning.net.outputs import Ending
     from velado.learning.protocols.protocol import RoleName
-    from velado.learning.regression.job import Job
+    from velado.learning.regression.job import Job, Party
     from velado.report.blocks import Table
 
 app = group(
@@ -50,8 +50,23 @@ class PartyFlags:
     passphrase_file: PassphraseFile = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class SecretFlags:
+    """What opens the keys: words that somebody knows, or a file for a party that no person starts."""
+
+    passphrase_file: PassphraseFile = None
+    new_passphrase_file: Annotated[
+        Path | None,
+        option(
+            "--new-passphrase-file FILE",
+            help="Draw a random passphrase of 256 bits and write it to this new file, for a party that runs unattended.",
+        ),
+    ] = None
+
+
 @command("keygen", app)
 def keygen(
+    secret: SecretFlags,
     *,
     name: Annotated[str, option("--name NAME", help="The party's name in the job.")],
     output: Annotated[Path, option("--output -o DIR", help="A new, private folder.")],
@@ -80,12 +95,11 @@ def keygen(
         int,
         option("--paillier BITS", help="Also make a provider's encryption key; else each job has its own."),
     ] = 0,
-    passphrase_file: PassphraseFile = None,
 ) -> None:
     """Make a party's keys, and print the public part for the job file."""
     flags.needs_crypto()
     from velado.learning.net._mutual_tls import parse_address
-    from velado.learning.net.identity import make_identity, party_toml, public_file
+    from velado.learning.net.identity import party_toml, public_file
     from velado.learning.net.outputs import ROLES
     from velado.learning.regression.job import Party
 
@@ -104,8 +118,7 @@ def keygen(
             "Under 2048 bits it can be broken.",
             "Use 3072.",
         )
-    passphrase = passphrase_of(passphrase_file, confirm=True)
-    made = make_identity(output, Party(name, role, reached), passphrase, days, paillier)
+    made = _made(secret, output, Party(name, role, reached), days, paillier)
     file = public_file(output)
     notes = [
         say(
@@ -116,10 +129,49 @@ def keygen(
         say("The certificate is valid for {days} days.", days=days),
         say("Put this entry into the job file, the same at all parties ({file} holds it too):", file=file),
     ]
+    if secret.new_passphrase_file is not None:
+        notes.insert(
+            1,
+            say(
+                "A random passphrase is in {file}, readable by you alone. Keep it away from copies of the keys.",
+                file=secret.new_passphrase_file,
+            ),
+        )
     out.result(
         {"folder": str(output), "file": str(file), "party": vars(made)},
         [*map(out.Note, notes), *party_toml(made).splitlines()],
     )
+
+
+def _made(secret: SecretFlags, output: Path, party: Party, days: int, paillier: int) -> Party:
+    """The keys stand in *output*, sealed with the words given or with a random passphrase in a file of its own."""
+    from velado.data.staging import write_file
+    from velado.learning.net.identity import RANDOM_LOG2_N, make_identity, random_passphrase
+
+    file = secret.new_passphrase_file
+    if file is None:
+        return make_identity(
+            output, party, passphrase_of(secret.passphrase_file, confirm=True), days, paillier
+        )
+    if secret.passphrase_file is not None:
+        raise ParameterError(
+            "Two files are given for the passphrase.",
+            "One is read and the other is written.",
+            "Give --passphrase-file or --new-passphrase-file.",
+        )
+    if file.resolve().is_relative_to(output.resolve()):
+        raise ParameterError(
+            "The passphrase would lie beside the keys it opens.",
+            "Whoever copies the folder could speak as this party.",
+            "Give --new-passphrase-file in another folder.",
+        )
+    passphrase = random_passphrase()
+    write_file(file, f"{passphrase}\n".encode(), private=True)
+    try:
+        return make_identity(output, party, passphrase, days, paillier, RANDOM_LOG2_N)
+    except BaseException:
+        file.unlink()  # it opens nothing
+        raise
 
 
 @command("provider", app)

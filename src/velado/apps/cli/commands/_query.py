@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -15,222 +15,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import OfSetting, OneOf, argument, command, option
-from velado.errors import ParameterError, QueryRefused
+from velado.apps.cli.query_flags import PaperFlags, PriceFlags, ProtectedFlags, SourceFlags, flag_of
+from velado.errors import InputError, ParameterError, QueryRefused
 from velado.text import say, written
 
 if TYPE_CHECKING:
     from velado.data.schema import Schema
     from velado.papers.correlated.approaches import Approach
     from velado.query.answer import Answer
-    from velado.query.budget import Budget, Measure
+    from velado.query.budget import Budget
     from velado.query.store import FileLedger
     from velado.query.unit import Unit
+    from velado.query.workload.workload import WorkloadAnswer
 
-RECORD = "record"
 ENDINGS = (".csv", ".parquet", ".json")
 SCANNED = (".csv", ".parquet", ".pq")
-
-
-@dataclass(frozen=True, kw_only=True)
-class PriceFlags:
-    """How exact an answer is to be or what it may cost, and of which account."""
-
-    within: Annotated[
-        str | None,
-        option(
-            "--within N|N%",
-            help=(
-                "How exact: the least spend is found with which each value is off by no more (95%, or --confidence). A "
-                "number in the value's own unit, or a percentage of all it can be."
-            ),
-        ),
-    ] = None
-    epsilon: flags.Epsilon = None
-    rho: flags.Rho = None
-    delta: flags.Delta = None
-    budget: Annotated[
-        str | None,
-        option(
-            "--budget E",
-            help="Total for all questions about this file, when its ledger is made; default: this question alone.",
-        ),
-    ] = None
-    ledger: Annotated[
-        str | None,
-        option(
-            "--ledger PATH|URL",
-            help="The ledger; default: as [dataset] of the schema says, else FILE.ledger.",
-        ),
-    ] = None
-    seal: flags.SealFile = None
-    analyst: Annotated[str, option("--analyst NAME", help="Who asks.")] = "owner"
-    price: Annotated[bool, option("--price", help="Say what it would cost, and ask nothing.")] = False
-
-    def allowed(self, usual: Callable[[Measure], Fraction] | None) -> Budget | None:
-        """What this question may cost, or as much as the table's size suggests; None where its accuracy alone decides."""
-        from velado.query.budget import Budget, spend_of
-        from velado.settings import Where
-
-        both = self.epsilon is not None and self.rho is not None
-        none = self.epsilon is None and self.rho is None
-        if both or (self.delta is not None and self.rho is None):
-            raise ParameterError(
-                "A question is asked with either --epsilon, or --rho (and, if you like, --delta).",
-                "It is the most this question may cost.",
-                "Write for example --epsilon 0.5.",
-            )
-        if none and self.within is not None:
-            return None
-        if none and usual is not None:
-            return Budget.epsilon(usual("epsilon"))
-        if none:
-            raise ParameterError(
-                "It was not said how exact the answer is to be, nor what it may cost.",
-                "Both are yours to decide: the more exact, the more of the budget it takes.",
-                "Write for example --within 10, --within 5% (with rows = N in [dataset] of the schema), or --epsilon 0.5.",
-            )
-        if self.rho is None:
-            return Budget.epsilon(spend_of(self.epsilon, "epsilon", Where("flag")))
-        return Budget.rho(spend_of(self.rho, "rho", Where("flag")), self.delta)
-
-    def total(self, asked: Budget) -> Budget | None:
-        """What all questions together may cost, if that was said."""
-        from velado.query.budget import Budget, spend_of
-        from velado.settings import Where
-
-        if self.budget is None:
-            return None
-        total = Budget(asked.measure, spend_of(self.budget, "budget", Where("flag")), asked.delta)
-        if total.total < asked.total:
-            raise ParameterError(
-                "--budget is less than what this question may cost.",
-                "The ledger would be made and the question refused.",
-                "Lower --epsilon or --rho, or raise --budget.",
-            )
-        return total
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProtectedFlags:
-    """Who is protected."""
-
-    unit: Annotated[
-        str | None,
-        option(
-            "--unit COLUMN|record",
-            help="Who is protected: all rows of one value of a column, or one record; default: as the schema declares.",
-        ),
-    ] = None
-    rows: Annotated[
-        int | None, option("--rows", min=1, help="With --unit: the most rows of a group that count.")
-    ] = None
-    dependence: Annotated[
-        str | None,
-        option(
-            "--dependence D",
-            help=(
-                "With a group: the most by which a related row's contribution to any answer asked moves, as a fraction "
-                "of all it could; a bound on its values alone does not do for COUNT with WHERE. Default: fully."
-            ),
-        ),
-    ] = None
-
-    def in_(self, schema: Schema) -> Unit:
-        """The unit of protection: as asked, else as the schema declares."""
-        from velado.query.budget import exact
-        from velado.query.unit import Unit
-
-        share = None if self.dependence is None else exact(self.dependence)
-        if self.unit is None and self.rows is None:
-            found = Unit.declared(schema)
-            return found if share is None else Unit(found.column, found.rows, share)
-        if self.unit is None or (self.unit == RECORD) != (self.rows is None):
-            raise ParameterError(
-                "--unit and --rows do not fit together.",
-                "A group needs its column and the most rows that count; one record needs neither.",
-                "Write for example --unit household --rows 10, or --unit record.",
-            )
-        return Unit(None, 1, share) if self.unit == RECORD else Unit(self.unit, int(self.rows or 1), share)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PaperFlags:
-    """The approaches of the source on correlated records, which promise nothing."""
-
-    paper: Annotated[
-        str | None,
-        option("--paper NAME", help="As in the source, without any promise: baseline, dbscan, gmm, gmm-rfe."),
-    ] = None
-    scale_parameter: Annotated[
-        float, option("--scale-parameter", help="With --paper: the epsilon of the source.")
-    ] = 1.0
-    eps: Annotated[float | None, option("--eps", help="With --paper dbscan: how near.")] = None
-    min_points: Annotated[
-        int | None,
-        option(
-            "--min-points",
-            help="With --paper dbscan: neighbours of a core point, itself included (minPoints).",
-        ),
-    ] = None
-    threshold: Annotated[
-        float | None,
-        option(
-            "--threshold",
-            help="With --paper baseline or dbscan: correlations at or below it count as 0 (delta_0 of the source).",
-        ),
-    ] = None
-    coefficient: Annotated[
-        str | None,
-        option(
-            "--coefficient NAME", help="With --paper baseline, dbscan or gmm: spearman (default) or pearson."
-        ),
-    ] = None
-    components: Annotated[
-        int | None,
-        option("--components", help="With --paper gmm or gmm-rfe: Gaussians; default: BIC chooses."),
-    ] = None
-    keep: Annotated[int | None, option("--keep", help="With --paper gmm-rfe: columns kept.")] = None
-    target: Annotated[
-        str | None,
-        option(
-            "--target COLUMN",
-            help="With --paper: the column records are not compared by, and gmm-rfe's target.",
-        ),
-    ] = None
-    impute: Annotated[
-        list[str] | None,
-        option(
-            "--impute COLUMN[:WAY]",
-            help="With --paper: fill the column's blanks first, by median, mean, most-frequent or neighbours.",
-        ),
-    ] = None
-    show_unprotected: Annotated[
-        bool, option("--show-unprotected", help="With --paper: show answers that get no noise.")
-    ] = False
-    seed: Annotated[int, option("--seed", help="With --paper: makes the run repeatable.")] = 0
-
-    def refuse_alone(self) -> None:
-        """Refuse a flag of the source's approaches where none of them was asked for."""
-        for one in fields(self):
-            if self.paper is None and getattr(self, one.name) != one.default:
-                raise ParameterError(
-                    say("{flag} needs --paper.", flag=_flag(one.name)),
-                    "It is a setting of the source's approaches; a private answer does not have it.",
-                    "Leave it out, or name the approach, for example --paper dbscan.",
-                )
-
-
-@dataclass(frozen=True, kw_only=True)
-class SourceFlags:
-    """Where the rows are."""
-
-    engine: Annotated[str, option("--engine duckdb|URL", help="DuckDB, or a PostgreSQL address.")] = "duckdb"
-    relation: Annotated[str | None, option("--relation NAME", help="The table's name in SQL.")] = None
-
-    @property
-    def remote(self) -> bool:
-        """Whether the rows are in a database."""
-        return self.engine != "duckdb"
 
 
 @command("query")
@@ -261,8 +60,22 @@ def query(
     ] = 0.95,
     source: SourceFlags,
     paper: PaperFlags,
+    workload: Annotated[
+        Path | None,
+        option(
+            "--workload FILE",
+            help=(
+                "Instead of SQL: a file of several COUNT and HISTOGRAM questions, each ended by a semicolon, asked together for "
+                "one charge; none is less exact than asked one by one with an equal share."
+            ),
+        ),
+    ] = None,
     output: Annotated[
-        Path | None, option("--output -o FILE", help="Write the answer: .csv, .parquet or .json.")
+        Path | None,
+        option(
+            "--output -o PATH",
+            help="Write the answer: .csv, .parquet or .json; of a workload: .json, or a folder with a CSV file for each question.",
+        ),
     ] = None,
 ) -> None:
     """Ask COUNT, SUM, AVG, MIN, MAX, quantiles or a histogram; get a private answer.
@@ -271,6 +84,15 @@ def query(
     row is looked at. Asked again with the same accuracy or spend, it returns the same numbers for nothing.
     With a PostgreSQL address as --engine, give the SQL alone, and --relation and --ledger.
     """
+    if workload is not None:
+        if source.remote and source.relation is None:
+            source = replace(source, relation=str(file))
+        _refuse_workload(sql, schema, paper, extremes, output)
+        assert schema is not None
+        _answer_workload(
+            file, workload, _Ready.of(file, schema, price, protected, source, confidence), source, output
+        )
+        return
     if source.remote and sql is None:
         sql, file = str(file), Path(source.relation or "")
     _refuse_settings(sql, schema, source, output)
@@ -293,38 +115,17 @@ def query(
         _answer_as_in_the_paper(sql, file, schema, paper, price.ledger)
         return
     with show.waiting():
-        from velado.data.io import read_schema
-        from velado.query.accuracy import Wish, check_least, check_most, suggested_spend
+        from velado.query.accuracy import Wish, check_least, check_most
         from velado.query.budget import LEAST, Budget
         from velado.query.plan import plan, plan_within
-        from velado.query.session import (
-            Session,
-            analyst_name,
-            check_unit_column,
-            confidence_level,
-            table_name,
-        )
+        from velado.query.session import Session
         from velado.query.sql import parse
         from velado.query.store import account_of
         from velado.settings import Where
 
-        declared = read_schema(schema)
-        ledger = price.ledger or declared.dataset.ledger_file
-        if source.remote and (source.relation is None or ledger is None):
-            raise ParameterError(
-                "With a PostgreSQL engine --relation and --ledger are needed.",
-                "There is no file to name the table or to keep the ledger beside.",
-                "Name the table and a ledger, for example --relation admissions --ledger admissions.ledger.",
-            )
-        unit = protected.in_(declared)
-        name = source.relation or table_name(file.name)
-        # All of this is public metadata: what is wrong with it is said before a ledger is made or a row is read.
-        check_unit_column(unit, declared)
-        sure = confidence_level(confidence)
-        analyst_name(price.analyst)
-        rows = declared.dataset.rows
-        usual = None if rows is None else partial(suggested_spend, unit, rows)
-        allowed = price.allowed(usual)
+        ready = _Ready.of(file, schema, price, protected, source, confidence)
+        declared, ledger, unit, name = ready.declared, ready.ledger, ready.unit, ready.name
+        sure, allowed = ready.sure, ready.allowed
         question = parse(sql, declared, name)
         if price.within is None:
             assert allowed is not None
@@ -381,6 +182,179 @@ def query(
     show.result(answer.to_dict, [*answer_lines(answer, asked.delta, width), *notes, *warnings])
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Ready:
+    """What a question is asked under, all of it public and checked before a ledger is made or a row is read."""
+
+    declared: Schema
+    ledger: str | Path | None
+    unit: Unit
+    name: str
+    sure: Fraction
+    allowed: Budget | None
+    price: PriceFlags
+
+    @classmethod
+    def of(
+        cls,
+        file: Path,
+        schema: Path,
+        price: PriceFlags,
+        protected: ProtectedFlags,
+        source: SourceFlags,
+        confidence: float,
+    ) -> _Ready:
+        """As the flags and the schema say."""
+        from velado.data.io import read_schema
+        from velado.query.accuracy import suggested_spend
+        from velado.query.session import analyst_name, check_unit_column, confidence_level, table_name
+
+        declared = read_schema(schema)
+        ledger = price.ledger or declared.dataset.ledger_file
+        if source.remote and (source.relation is None or ledger is None):
+            raise ParameterError(
+                "With a PostgreSQL engine --relation and --ledger are needed.",
+                "There is no file to name the table or to keep the ledger beside.",
+                "Name the table and a ledger, for example --relation admissions --ledger admissions.ledger.",
+            )
+        unit = protected.in_(declared)
+        check_unit_column(unit, declared)
+        sure = confidence_level(confidence)
+        analyst_name(price.analyst)
+        rows = declared.dataset.rows
+        usual = None if rows is None else partial(suggested_spend, unit, rows)
+        return cls(
+            declared=declared,
+            ledger=ledger,
+            unit=unit,
+            name=source.relation or table_name(file.name),
+            sure=sure,
+            allowed=price.allowed(usual),
+            price=price,
+        )
+
+
+def _answer_workload(
+    file: Path, workload: Path, ready: _Ready, source: SourceFlags, output: Path | None
+) -> None:
+    """Price the questions of a file or ask them, for one charge."""
+    with show.waiting():
+        from velado.query.accuracy import Wish, check_least, check_most
+        from velado.query.budget import Budget
+        from velado.query.session import Session
+        from velado.query.sql import parse
+        from velado.query.store import account_of
+        from velado.query.workload.workload import plan_workload, plan_workload_within, workload_texts
+        from velado.settings import Where
+
+        price, declared, unit = ready.price, ready.declared, ready.unit
+        texts = workload_texts(_text_of(workload))
+        queries = [parse(text, declared, ready.name) for text in texts]
+        least = _least(price, file, ready.ledger)
+        if price.within is None:
+            assert ready.allowed is not None
+            asked = ready.allowed
+            made = plan_workload(queries, declared, unit, asked.measure, asked.total)
+            check_least(asked.total, least, asked.measure)
+        else:
+            allowed = ready.allowed
+            wish = Wish.of(price.within, "within", Where("flag"))
+            measure = "epsilon" if allowed is None else allowed.measure
+            made = plan_workload_within(queries, declared, unit, measure, wish, ready.sure, least=least)
+            check_most(made.charge, None if allowed is None else allowed.total, measure)
+            asked = Budget(measure, made.charge, None if allowed is None else allowed.delta)
+        total = price.total(asked)
+        if not price.price:
+            with closing(_engine(file, declared, unit, source, ready.name)) as engine:
+                account = account_of(
+                    file, asked, where=ready.ledger, seal=price.seal, budget=total, table=engine.identity
+                )
+                with closing(account.ledger):
+                    held = _same_measure(account, asked)
+                    session = Session(
+                        engine,
+                        unit,
+                        account.ledger,
+                        schema=declared,
+                        name=ready.name,
+                        analyst=price.analyst,
+                    )
+                    answer = session.workload(
+                        texts,
+                        spend=asked.total if price.within is None else None,
+                        within=price.within,
+                        confidence=ready.sure,
+                    )
+            notes = [*_account_notes(account, held, total), _receipt(account, answer)]
+    from velado.report.query_lines import charge_line, uncovered, workload_lines
+
+    if price.price:
+        line = charge_line(made.charge, asked)
+        show.result(made.to_dict(ready.sure), [*made.sentences(ready.sure), line])
+        return
+    if output is not None:
+        _write_workload(output, answer)
+        notes.append(say("Written to {path}.", path=output))
+    warning = uncovered(answer, declared)
+    warnings = [] if warning is None else [show.warning(warning)]
+    lines = workload_lines(answer, asked.delta, float(ready.sure))
+    show.result(answer.to_dict, [*lines, *notes, *warnings])
+
+
+def _text_of(workload: Path) -> str:
+    try:
+        return workload.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        raise InputError(
+            "The file of the workload cannot be read.",
+            "It must be there, and a text in UTF-8.",
+            "Check the name given with --workload.",
+        ) from None
+
+
+def _refuse_workload(
+    sql: str | None, schema: Path | None, paper: PaperFlags, extremes: str, output: Path | None
+) -> None:
+    """What does not go with --workload is said before anything is paid for."""
+    if sql is not None or paper.paper is not None or extremes != "quantile":
+        raise ParameterError(
+            "--workload goes with no SQL of its own, and with none of --paper and --extremes.",
+            "The file holds the questions, and counts have no extremes.",
+            "Write the questions into the file, each ended by a semicolon.",
+        )
+    paper.refuse_alone()
+    if schema is None:
+        raise _no_schema()
+    if output is not None and output.suffix.lower() not in ("", ".json"):
+        raise ParameterError(
+            "The answers of a workload are written as one .json file, or into a folder.",
+            "Each question has a table of its own.",
+            "Choose a name that ends in .json, or one without an ending for a folder of CSV files.",
+        )
+    flags.refuse_file(
+        output, say("It would be overwritten, and the questions would be paid before that is known.")
+    )
+
+
+def _no_schema() -> ParameterError:
+    return ParameterError(
+        "No schema was given.",
+        "Bounds, domains and who is protected are declared there and never read off the rows.",
+        "Pass --schema FILE; `velado inspect` writes a first version.",
+    )
+
+
+def _write_workload(path: Path, answer: WorkloadAnswer) -> None:
+    """One JSON file, or a folder with question-1.csv, question-2.csv ... in the order of the questions."""
+    from velado.data.staging import write_file, write_folder
+    from velado.data.table_bytes import csv_bytes
+
+    if path.suffix.lower() == ".json":
+        write_file(path, (answer.to_json(indent=2) + "\n").encode())
+        return
+    write_folder(path, {f"question-{at}.csv": csv_bytes(one) for at, one in enumerate(answer.frames, 1)})
+
+
 def _refuse_settings(sql: str | None, schema: Path | None, source: SourceFlags, output: Path | None) -> None:
     """Everything that can be wrong is said before anything is paid for."""
     if sql is None:
@@ -390,11 +364,7 @@ def _refuse_settings(sql: str | None, schema: Path | None, source: SourceFlags, 
             'Write for example velado query patients.csv --schema schema.toml --within 10 "SELECT COUNT(*) FROM patients".',
         )
     if schema is None:
-        raise ParameterError(
-            "No schema was given.",
-            "Bounds, domains and who is protected are declared there and never read off the rows.",
-            "Pass --schema FILE; `velado inspect` writes a first version.",
-        )
+        raise _no_schema()
     if source.remote and not source.engine.startswith(("postgresql://", "postgres://")):
         raise ParameterError(
             "--engine takes 'duckdb' or an address that begins with postgresql://.",
@@ -480,7 +450,7 @@ def _account_notes(account: FileLedger, held: Budget, total: Budget | None) -> I
         )
 
 
-def _receipt(account: FileLedger, answer: Answer) -> str:
+def _receipt(account: FileLedger, answer: Answer | WorkloadAnswer) -> str:
     where = _without_password(account.where)
     return say("Ledger: {path}; receipt {receipt}", path=where, receipt=answer.receipt)
 
@@ -503,10 +473,6 @@ def _write(path: Path, answer: Answer) -> None:
 # An answer, and the price of a question, as the command line shows them.
 
 
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
-
-
 def _refuse_settings_of_others(
     paper: str | None, given: Iterable[str], approaches: Mapping[str, type[Approach]]
 ) -> None:
@@ -516,7 +482,7 @@ def _refuse_settings_of_others(
         having = [other for other, kind in approaches.items() if name in kind.__dataclass_fields__]
         if chosen is not None and chosen.name not in having:
             raise ParameterError(
-                say("{flag} does not go with --paper {paper}.", flag=_flag(name), paper=chosen.name),
+                say("{flag} does not go with --paper {paper}.", flag=flag_of(name), paper=chosen.name),
                 "That approach of the source has no such setting.",
                 say("Leave it out; it goes with --paper {approaches}.", approaches=", ".join(having)),
             )

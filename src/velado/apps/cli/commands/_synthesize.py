@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import OfSetting, command, option
-from velado.apps.cli.commands._query import ProtectedFlags
+from velado.apps.cli.query_flags import ProtectedFlags
 from velado.errors import ParameterError
 from velado.text import say
 

@@ -16,8 +16,10 @@ from velado.apps.desk import jobs, profile
 from velado.apps.desk.answers import Answers, Source
 from velado.apps.desk.databases import copy_of
 from velado.apps.desk.door import Form, check_token, form
+from velado.apps.desk.profile import Profile
 from velado.apps.desk.project import Project, digest_of, refuse_name, settled, source_digest, with_source
 from velado.apps.desk.screens._screen import awaited, go, job_told, page, project_of, settings_of, start
+from velado.apps.desk.screens.people_screen import with_person
 from velado.apps.desk.walk import Walk
 from velado.data.io import read_schema
 from velado.data.schema import Schema
@@ -45,6 +47,7 @@ def show(request: Request) -> Response:
         job=job_told(job),
         found=walk.profile,
         header=header,
+        person=None if walk.profile is None else proposed_person(walk.profile),
         encodings=ENCODINGS,
         separators=SEPARATORS,
         largest=size(settings_of(request).largest_upload),
@@ -177,23 +180,29 @@ def _codes_of_columns(walk: Walk, given: Form) -> dict[str, tuple[str, ...]]:
 
 @screen.post("/open/right")
 async def right(request: Request) -> Response:
-    """Somebody says that the rows were read right; the recipe begins with what was found."""
+    """Somebody says that the rows were read right, and maybe who one person is; the recipe begins with what was found."""
     given = await form(request)
     project = project_of(request)
     walk = Walk.of(project)
     found, source = walk.profile, walk.answers.source
     if found is None or source is None:
         raise _nothing_open()
-    tongue = language()
+    tongue, column = language(), given.one("column")
 
     def edit(answers: Answers, recipe: Recipe | None) -> tuple[Answers, Recipe | None]:
         begun = begin_recipe(
             project, found.schema(), None if answers.opened else recipe, answers.opened, tongue
         )
-        return replace(answers, reading=settled(source.digest), opened=True), begun
+        read = replace(answers, reading=settled(source.digest), opened=True)
+        return with_person(read, begun, column, source.digest) if column else (read, begun)
 
     project.change(edit, given.one("state"))
-    return go("/people")
+    return go("/roles" if column else "/people")
+
+
+def proposed_person(found: Profile) -> dict[str, Any] | None:
+    """The column that most looks like one that names people, with its rows, if one does."""
+    return next((one for one in found.document["candidates"] if one["proposed"]), None)
 
 
 def begin_recipe(

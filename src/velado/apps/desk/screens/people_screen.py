@@ -59,14 +59,17 @@ async def answer(request: Request) -> Response:
 
     def edit(answers: Answers, recipe: Recipe | None) -> tuple[Answers, Recipe | None]:
         assert recipe is not None
-        if not by_row and column not in recipe.schema.columns:
-            raise InputError("There is no such column.", "Nothing was done.", "Choose one of the list.")
-        columns = [
-            replace(one, person=not by_row and one.name == column) for one in recipe.schema.columns.values()
-        ]
-        made = replace(recipe, schema=recipe.schema.with_columns(columns), per="row" if by_row else None)
-        said = settled(person_digest(made, source.digest))
-        return replace(answers, person=said, roles=None), made
+        return with_person(answers, recipe, None if by_row else column, source.digest)
 
     project.change(edit, given.one("state"))
     return go("/roles")
+
+
+def with_person(answers: Answers, recipe: Recipe, column: str | None, digest: str) -> tuple[Answers, Recipe]:
+    """Somebody said that rows which share *column* are one person, or, with None, that each row is one."""
+    if column is not None and column not in recipe.schema.columns:
+        raise InputError("There is no such column.", "Nothing was done.", "Choose one of the list.")
+    columns = [replace(one, person=one.name == column) for one in recipe.schema.columns.values()]
+    made = replace(recipe, schema=recipe.schema.with_columns(columns), per="row" if column is None else None)
+    said = settled(person_digest(made, digest))
+    return replace(answers, person=said, roles=None), made

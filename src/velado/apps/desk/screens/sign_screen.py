@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from velado.apps.desk import evidencing, signing
+from velado.apps.desk import evidencing, previewing, signing
 from velado.apps.desk.deciding import DECIDED, standing
 from velado.apps.desk.door import Form, form
 from velado.apps.desk.project import changed_meanwhile, now, user
@@ -17,7 +17,7 @@ from velado.apps.desk.screens.look_screen import finished
 from velado.apps.desk.walk import Walk
 from velado.errors import InputError
 from velado.study.evidence import check_law
-from velado.text import Sentence, say, told
+from velado.text import Sentence, say
 
 screen = APIRouter()
 FATES: dict[str, Sentence] = {
@@ -26,11 +26,6 @@ FATES: dict[str, Sentence] = {
     "held back": say("held back"),
     "altered": say("altered, then published"),
     "dropped": say("held back"),
-}
-RECIPIENTS: dict[str, tuple[Sentence, Sentence]] = {
-    "public-download": (say("anyone"), say("open data")),
-    "researchers": (say("researchers under contract"), say("research")),
-    "safe-harbor": (say("recipients without a contract"), say("secondary use without identifiers")),
 }
 BASES: tuple[Sentence, ...] = (
     say("consent"),
@@ -52,7 +47,7 @@ def show(request: Request) -> Response:
         job, open_now = finished(walk), None
     except InputError as error:
         job, open_now = None, error
-    recipient, purpose = RECIPIENTS.get(walk.answers.preset, RECIPIENTS["researchers"])
+    recipient, purpose = previewing.told_by(walk.answers.preset)
     return page(
         request,
         "sign",
@@ -63,9 +58,8 @@ def show(request: Request) -> Response:
         fates=FATES,
         bases=BASES,
         laws=evidencing.laws(),
-        proposed=walk.answers.preset not in RECIPIENTS,
-        recipient=told(recipient),
-        purpose=told(purpose),
+        recipient=recipient,
+        purpose=purpose,
         waits=waits,
         released=signing.released(project),
         key=settings_of(request).key,

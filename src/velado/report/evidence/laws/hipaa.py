@@ -2,122 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from velado.data.identifiers import header_says_day, header_words, read_header
+from velado.data.identifiers.eighteen import EIGHTEEN, letters_of
 from velado.report.blocks import Section, section, table
 from velado.report.evidence.laws._law import Document, Law, Part, fields
 from velado.text import NOTHING, join, listed, say
 
-
-@dataclass(frozen=True)
-class Identifier:
-    """One of the identifiers of 164.514(b)(2)(i): by which kinds and words of a header a column is taken for it.
-
-    >>> Identifier("A", "Names", ("name",)).words
-    frozenset()
-    """
-
-    letter: str
-    title: str
-    kinds: tuple[str, ...] = ()
-    words: frozenset[str] = frozenset()
-
-
-_PLACES = frozenset(
-    [
-        "zip",
-        "zipcode",
-        "cep",
-        "postal",
-        "postcode",
-        "city",
-        "cidade",
-        "municipio",
-        "county",
-        "district",
-        "distrito",
-        "bairro",
-        "street",
-        "rua",
-        "endereco",
-        "address",
-        "precinct",
-        "region",
-        "uf",
-        "estado",
-        "state",
-        "latitude",
-        "longitude",
-        "lat",
-        "lon",
-        "geo",
-        "codigo_postal",
-        "municipality",
-        "tract",
-    ]
-)
-_AGES = frozenset(
-    ["age", "idade", "edad", "ages", "nascimento", "birth", "birthdate", "dob", "obito", "death"]
-)
-EIGHTEEN = (
-    Identifier("A", say("Names"), ("name",)),
-    Identifier(
-        "B",
-        say("Geographic subdivisions smaller than a State, but for the first three digits of some ZIP codes"),
-        ("address", "coordinates"),
-        _PLACES,
-    ),
-    Identifier("C", say("Elements of dates but the year, and ages over 89"), (), _AGES),
-    Identifier("D", say("Telephone numbers"), ("phone",)),
-    Identifier("E", say("Fax numbers"), (), frozenset({"fax"})),
-    Identifier("F", say("Electronic mail addresses"), ("email",)),
-    Identifier("G", say("Social security numbers"), ("ssn",)),
-    Identifier("H", say("Medical record numbers"), ("record",)),
-    Identifier("I", say("Health plan beneficiary numbers"), ("member", "cns")),
-    Identifier("J", say("Account numbers"), ("account", "card")),
-    Identifier("K", say("Certificate or license numbers"), ("document", "rg")),
-    Identifier("L", say("Vehicle identifiers and license plates"), ("plate",)),
-    Identifier("M", say("Device identifiers and serial numbers"), ("device", "mac")),
-    Identifier("N", say("Web addresses (URLs)"), ("url",)),
-    Identifier("O", say("Internet protocol (IP) addresses"), ("ip",)),
-    Identifier("P", say("Biometric identifiers"), ("biometric",)),
-    Identifier("Q", say("Full-face photographs and comparable images"), ("photo",)),
-    Identifier(
-        "R",
-        say("Any other unique identifying number, characteristic or code"),
-        ("cpf", "cnpj", "uuid", "free text"),
-    ),
-)
-"""164.514(b)(2)(i)(A) to (R), in our words."""
-
-
-def letters_of(column: str, kind: str, role: str, shape: str = "") -> list[str]:
-    """The identifiers that a column may be, by its header, its declared kind, its role and the *shape* of its values.
-
-    >>> letters_of("cep", "categorical", "other"), letters_of("idade", "numeric", "quasi"), letters_of("x", "text", "identifier")
-    (['B'], ['C'], ['R'])
-    >>> letters_of("contact", "text", "other", "phone")
-    ['D']
-    """
-    read, words = read_header(column), header_words(column)
-    found = [
-        one.letter
-        for one in EIGHTEEN
-        if (read is not None and read.kind in one.kinds)
-        or shape in one.kinds
-        or words & one.words
-        or (one.letter == "C" and (kind == "date" or header_says_day(column)))
-    ]
-    return found or (["R"] if role == "identifier" else [])
+_IN_PART = ("B", "C")
+"""Of these the rule lets something leave: states and some ZIP prefixes, years and ages up to 89."""
 
 
 def _eighteen(document: Document) -> Section:
     columns, measured = document["found"]["columns"], document["measured"]
-    shapes = {} if measured is None else measured.get("shapes", {})
+    judged = None if measured is None else measured.get("shapes")
     by_letter: dict[str, list[tuple[str, str]]] = {one.letter: [] for one in EIGHTEEN}
     for one in columns:
-        for letter in letters_of(one["column"], one["kind"], one["role"], shapes.get(one["column"], "")):
+        found = None if judged is None else judged.get(one["column"], "")
+        for letter in letters_of(one["column"], one["kind"], one["role"], found):
             by_letter[letter].append((one["column"], one["fate"]))
 
     def told(letter: str, *fates: str) -> str:
@@ -126,17 +26,19 @@ def _eighteen(document: Document) -> Section:
 
     def finding(letter: str) -> str:
         fates = {fate for _, fate in by_letter[letter]}
-        if fates & {"published", "altered"}:
+        if "published" in fates and letter not in _IN_PART:
             return say("published: not removed")
-        if "generalized" in fates:
-            return say("made coarser: a person must see whether far enough")
+        if "published" in fates:
+            return say("published as it is: a person must see whether the rule lets it leave")
+        if fates & {"generalized", "altered"}:
+            return say("changed: a person must see whether far enough")
         return say("does not leave") if fates else say("no column recognized as such")
 
     return section(
         "safe-harbor",
         say("Safe Harbor: the eighteen identifiers, by column (164.514(b)(2)(i))"),
         say(
-            "Columns are put under an identifier by their header, declared kind, role and the shapes of their values. Recognition is a judgement: a column "
+            "Columns are put under an identifier by what their values and headers were judged to hold, their declared kind and role. Recognition is a judgement: a column "
             "that is not recognized may still be one. Safe Harbor needs all eighteen removed, of relatives, employers and "
             "household members too."
         ),

@@ -10,6 +10,7 @@ from numba import njit
 
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import FloatArray, Int32Array, Int64Array
+from velado.data.tallies import pair_counts
 from velado.release.methods.progressive.objectives._ingredients import (
     MarginCounts,
     Margins,
@@ -199,7 +200,7 @@ def table_errors(groups: ShownGroups) -> TableErrors:
     data, classes = groups.data, groups.classes
     cells = [table_cells(column) for column in data.columns]
     counts = [int(cell[-1]) + 1 for cell in cells]
-    at = np.concatenate(([0], np.cumsum(counts)))
+    at = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
     seen = np.zeros((int(at[-1]), int(at[-1])))
     alone = np.zeros(int(at[-1]))
     begins = [np.searchsorted(cell, np.arange(cell[-1] + 2)) for cell in cells]
@@ -211,22 +212,22 @@ def table_errors(groups: ShownGroups) -> TableErrors:
         )
         alone += rows @ spread
         seen += spread.T @ (rows[:, None] * spread)
-    codes = [cell[column.codes] for cell, column in zip(cells, data.columns, strict=True)]
+    codes = np.empty((len(cells), data.rows), dtype=np.int32)
+    for c, (cell, column) in enumerate(zip(cells, data.columns, strict=True)):
+        np.take(cell, column.codes, out=codes[c])
+    true = pair_counts(codes, at, np.empty(0, dtype=np.int64))
     weights = np.array([column.weight for column in data.columns])
     lost = groups.suppressed + groups.rows - data.rows
-    every = range(len(cells))
+    every = [slice(int(at[c]), int(at[c + 1])) for c in range(len(cells))]
 
     def apart(true: Int64Array, told: FloatArray) -> float:
         return float((np.abs(true - told).sum() + lost) / (2 * max(groups.rows, 1)))
 
-    one = [apart(np.bincount(codes[c], minlength=counts[c]), alone[at[c] : at[c + 1]]) for c in every]
+    one = [apart(true.diagonal()[part], alone[part]) for part in every]
     two, pairs = [], []
-    for c in every:
+    for c, part in enumerate(every):
         for e in range(c + 1, len(cells)):
-            true = np.bincount(
-                codes[c].astype(np.int64) * counts[e] + codes[e], minlength=counts[c] * counts[e]
-            )
-            two.append(apart(true.reshape(counts[c], counts[e]), seen[at[c] : at[c + 1], at[e] : at[e + 1]]))
+            two.append(apart(true[part, every[e]], seen[part, every[e]]))
             pairs.append(weights[c] + weights[e])
     return TableErrors(_mean(one, weights.tolist()), _mean(two, pairs) if two else None)
 

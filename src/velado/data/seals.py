@@ -25,10 +25,11 @@ from pathlib import Path
 
 from velado.data.keys import state_folder
 from velado.errors import LedgerError
-from velado.query.store._chain import START
 from velado.randomness import secure
 from velado.text import say
 
+START = "0" * 64
+"""What stands before the first entry of a chain."""
 MAGIC = b"velado seal 1\n\0\0"
 SECTOR = 4096
 _HEADER = struct.Struct("<16s32s16s32s")

@@ -1,0 +1,122 @@
+"""How many records a second does `velado stream` take over MQTT, end to end, on how much of a core, and how late are its windows?
+
+    python benchmarks/streams_mqtt.py [records] [method] [records in a message]
+
+A real Mosquitto, a device process that sends as fast as it is let, windows of two seconds by the clock of this machine, the journal written through to the disk.
+Records a second *a core* are records over CPU seconds of the stream's process; sender and broker are not counted.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.release.stream.brokers import mosquitto
+
+PEOPLE = 5000
+SCHEMA = """
+[columns.who]
+role = "identifier"
+person = true
+[columns.age]
+role = "quasi"
+kind = "numeric"
+bounds = [0, 120]
+[columns.sex]
+role = "quasi"
+values = ["F", "M"]
+[columns.ward]
+role = "quasi"
+[columns.pulse]
+role = "sensitive"
+kind = "numeric"
+"""
+DEVICE = """
+import sys, time
+import paho.mqtt.client as mqtt
+from paho.mqtt.enums import CallbackAPIVersion
+port, path, each = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+device = mqtt.Client(CallbackAPIVersion.VERSION2, client_id="device")
+device.max_inflight_messages_set(1000)
+device.connect("127.0.0.1", port)
+device.loop_start()
+lines = open(path, "rb").read().splitlines()
+for at in range(0, len(lines), each):
+    told = device.publish("ward/1", b"\\n".join(lines[at : at + each]), qos=1)
+    if at // each % 500 == 499:
+        told.wait_for_publish(60)
+told.wait_for_publish(60)
+device.disconnect()
+"""
+
+
+def cpu(process: int) -> float:
+    """CPU seconds of a process so far."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def write_records(path: Path, count: int) -> None:
+    drawn = np.random.default_rng(0)
+    ages, wards = drawn.integers(18, 90, PEOPLE).tolist(), drawn.integers(0, 8, PEOPLE).tolist()
+    pulses = drawn.integers(50, 120, count).tolist()
+    with path.open("w") as file:
+        for at in range(count):
+            one = at % PEOPLE
+            cells = {"who": f"p{one}", "age": ages[one], "sex": "FM"[one % 2], "ward": "ABCDEFGH"[wards[one]]}
+            file.write(json.dumps(cells | {"pulse": pulses[at], "n": at}) + "\n")
+
+
+def measured(folder: Path, count: int, method: str, each: int) -> str:
+    (folder / "schema.toml").write_text(SCHEMA)
+    (folder / "owner.key").write_bytes(bytes(range(40)))
+    write_records(folder / "records.jsonl", count)
+    with mosquitto(folder) as port:
+        (folder / "stream.toml").write_text(
+            f'schema = "schema.toml"\nkey = "owner.key"\nmethod = "{method}"\nmetrics = "metrics.prom"\n'
+            "[window]\nsize = 2\n[people]\nk = 5\n"
+            f'[record]\nid = "n"\n[source]\nkind = "mqtt"\nport = {port}\ntopic = "ward/#"\n'
+        )
+        stream = subprocess.Popen(
+            [sys.executable, "-m", "velado", "stream", str(folder / "stream.toml")], stdout=subprocess.DEVNULL
+        )
+        while not (folder / "private" / "journal").exists():
+            time.sleep(0.05)
+        time.sleep(1.5)
+        before, began = cpu(stream.pid), time.time()
+        device = subprocess.Popen(
+            [sys.executable, "-c", DEVICE, str(port), str(folder / "records.jsonl"), str(each)]
+        )
+        taken, most = 0, 0
+        while taken < count and time.time() - began < 200:
+            time.sleep(0.1)
+            pages = int(Path(f"/proc/{stream.pid}/statm").read_text().split()[1])
+            most = max(most, pages * 4096)
+            log = folder / "private" / "windows.jsonl"
+            if log.exists():
+                taken = sum(json.loads(line)["records"] for line in log.read_text().splitlines())
+        spent, clock = cpu(stream.pid) - before, time.time() - began
+        stream.terminate()
+        stream.wait()
+        device.wait()
+    facts = [json.loads(line) for line in (folder / "private" / "windows.jsonl").read_text().splitlines()]
+    delays = [one["delay"] for one in facts if one["records"]]
+    return (
+        f"{method}, {each} records a message: {taken:,} of {count:,} published in {clock:.1f} s, {spent:.1f} CPU s: "
+        f"{taken / spent:,.0f} records/s a core; {len(delays)} windows, the latest {max(delays):.2f} s after its end; "
+        f"most memory {most / 2**20:.0f} MB"
+    )
+
+
+if __name__ == "__main__":
+    asked = int(sys.argv[1]) if len(sys.argv) > 1 else 200_000
+    for method in [sys.argv[2]] if len(sys.argv) > 2 else ["mondrian", "progressive"]:
+        for each in [int(sys.argv[3])] if len(sys.argv) > 3 else [1, 50]:
+            with tempfile.TemporaryDirectory() as place:
+                print(measured(Path(place), asked, method, each), flush=True)

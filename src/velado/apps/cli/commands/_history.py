@@ -1,0 +1,116 @@
+"""`velado history`: the private record of what earlier releases showed, created, shown and checked; people forgotten."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from velado.apps.cli import options as flags
+from velado.apps.cli import show as out
+from velado.apps.cli.app import argument, command, group, option
+from velado.text import say
+
+app = group(
+    "history", help="Create, show or check the record of what earlier releases showed, or forget a person."
+)
+
+Where = Annotated[Path, argument("HISTORY", help="The file of the history.")]
+
+
+@command("create", app)
+def create(file: Where, *, key: flags.OwnerKey = None) -> None:
+    """Begin a history; it stays private (mode 0600) and is sealed in your state folder."""
+    from velado.data.history_file import create_history
+    from velado.data.keys import owner_key
+
+    create_history(file, owner_key(key))
+    out.result(
+        {"history": str(file), "releases": 0},
+        [say("A history begins at {file}. Give it to every release: --history {file}", file=file)],
+    )
+
+
+@command("show", app)
+def show(
+    file: Where,
+    *,
+    k: Annotated[int, option("-k --k", min=1, help="Count people with fewer candidates than this.")] = 5,
+    key: flags.OwnerKey = None,
+) -> None:
+    """Show what all releases of a history tell together."""
+    from velado.data.history_file import history_held
+    from velado.data.keys import owner_key
+    from velado.release.history.record import Record, told_by
+
+    with history_held(file, owner_key(key)) as held:
+        record = Record.of(held.entries)
+        told = told_by(record, k, held.trouble, record.pending)
+    out.result(
+        {
+            "releases": told.releases,
+            "k": k,
+            "in": {"least": told.inside.least, "below": told.inside.below, "people": told.inside.people},
+            "exactly": {"least": told.exactly.least, "below": told.exactly.below},
+            "certain_values_at_least": told.certain,
+            "trouble": str(told.trouble),
+        },
+        list(told.sentences()),
+    )
+
+
+@command("check", app)
+def check(file: Where, *, key: flags.OwnerKey = None) -> None:
+    """Recompute every hash of a history and compare it with its seal."""
+    from velado.data.history_file import history_held
+    from velado.data.keys import owner_key
+    from velado.errors import HistoryError
+
+    with history_held(file, owner_key(key)) as held:
+        count, trouble = len(held.entries), held.trouble
+    if trouble:
+        raise HistoryError(
+            say("The history may not be the newest one ({trouble}).", trouble=trouble),
+            "Releases it does not know of are not counted: figures made with it may be too good.",
+            "Put its newest copy back where it was made.",
+        )
+    out.result(
+        {"entries": count, "holds": True},
+        [say("All {entries:,} entries hold, and the seal agrees.", entries=count)],
+    )
+
+
+@command("forget", app)
+def forget(
+    file: Where,
+    person: Annotated[str, argument("PERSON", help="As the person column has it.")],
+    *,
+    key: flags.OwnerKey = None,
+) -> None:
+    """Erase a person: where people are held together, the whole class is not shown again."""
+    import polars as pl
+
+    from velado.data.history_file import history_held
+    from velado.data.keys import owner_key
+    from velado.errors import HistoryError
+    from velado.release.history.record import Record, hashes_of
+
+    owner = owner_key(key)
+    with history_held(file, owner) as held:
+        hashes = hashes_of(pl.Series([person]), owner.seed_for("history people"))
+        place = int(Record.of(held.entries).places(hashes)[0])
+        if place < 0:
+            raise HistoryError(
+                "The history knows nobody of that name.",
+                "Nothing was to be forgotten.",
+                "Write the name as the person column has it, and check --key.",
+            )
+        held.append({"kind": "forgotten", "place": place})
+    out.result(
+        {"history": str(file), "forgotten": 1},
+        [
+            say(
+                "Forgotten: where people are held together, the class of that person is not shown again. Take the row out of the next "
+                "file too; a hash under your key stays, and what was published cannot be called back."
+            )
+        ],
+    )

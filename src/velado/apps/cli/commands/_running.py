@@ -1,0 +1,106 @@
+"""`velado running`: a total over all deliveries so far, told after each, paid once for a declared number of them."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+from velado.apps.cli import options as flags
+from velado.apps.cli import show
+from velado.apps.cli.app import argument, command, option
+from velado.apps.cli.query_flags import PriceFlags, ProtectedFlags
+from velado.errors import ParameterError
+from velado.text import say
+
+
+@command("running")
+def running(
+    file: flags.File,
+    sql: Annotated[str, argument("SQL", help="One COUNT, SUM or HISTOGRAM, FROM deliveries.")],
+    *,
+    schema: flags.MaybeSchema = None,
+    releases: Annotated[
+        int,
+        option("--releases N", min=1, help="How many totals will be told in all, one after each delivery."),
+    ],
+    deliveries: Annotated[
+        int,
+        option("--deliveries N", min=1, help="The most deliveries in which one person or group counts."),
+    ] = 1,
+    price: PriceFlags,
+    protected: ProtectedFlags,
+) -> None:
+    """Add a delivery to a running total and tell it, with differential privacy over all deliveries together.
+
+    The first call pays for all totals, before a row is read; give the same command with the next file to go on. A delivery that was
+    counted before is not counted again: its total is told once more. Needs a ledger of its own (--ledger, or [dataset] of the schema).
+    """
+    if schema is None:
+        raise ParameterError(
+            "No schema was given.",
+            "Bounds, domains and who is protected are declared there and never read off the rows.",
+            "Pass --schema FILE; `velado inspect` writes a first version.",
+        )
+    with show.waiting():
+        from velado.data.io import read_schema, read_table
+        from velado.query.budget import Budget
+        from velado.query.running.running_total import RunningTotal, price_running
+        from velado.query.store import create_ledger, ledger_exists, open_soon
+
+        declared = read_schema(schema)
+        unit = protected.in_(declared)
+        place = price.ledger or declared.dataset.ledger_file
+        if place is None and not price.price:
+            raise ParameterError(
+                "No ledger was named.",
+                "All deliveries are accounted for in one, so it cannot lie beside one of them.",
+                "Name it, for example --ledger visits.ledger.",
+            )
+        allowed = price.allowed(None)
+        measure = "epsilon" if allowed is None else allowed.measure
+        spend = None if allowed is None else allowed.total
+        made = price_running(
+            sql, declared, measure, releases=releases, deliveries=deliveries, spend=spend, within=price.within,
+            unit=unit,
+        )  # fmt: skip
+        asked = Budget(measure, made.charge, None if allowed is None else allowed.delta)
+        total = price.total(asked)
+    if price.price:
+        cost = say("All totals together cost {measure} {cost:.6g}.", measure=measure, cost=float(made.charge))
+        show.result(made.to_dict(), [*made.sentences(), cost])
+        return
+    assert place is not None
+    with show.waiting():
+        known = ledger_exists(place, price.seal)
+        ledger = (
+            open_soon(place, price.seal)
+            if known
+            else create_ledger(place, Path(str(place)).stem, total or asked, price.seal)
+        )
+        with closing(ledger):
+            held = ledger.state().budget
+            if held.measure != measure:
+                raise ParameterError(
+                    say(
+                        "The ledger counts in {held}, the question was priced in {asked}.",
+                        held=held.measure,
+                        asked=measure,
+                    ),
+                    "The two measures cannot be added.",
+                    say("Ask with --{measure}.", measure=held.measure),
+                )
+            series = RunningTotal(
+                sql, declared, ledger, releases=releases, deliveries=deliveries,
+                spend=spend if price.within is None else None, within=price.within, unit=unit, analyst=price.analyst,
+            )  # fmt: skip
+            found = series.add(read_table(file, declared))
+    rows = [["" if cell is None else str(cell) for cell in row] for row in found.frame.iter_rows()]
+    title = say("Total after delivery {number} of {releases}", number=found.number, releases=releases)
+    left = say(
+        "Left in the ledger: {measure} {left:.6g} of {budget:.6g}.",
+        measure=measure,
+        left=float(found.cost.left),
+        budget=float(held.total),
+    )
+    show.result(found.to_dict, [show.table(title, list(found.frame.columns), rows), *found.notes, left])

@@ -1,0 +1,194 @@
+"""The file of a history: entries tied to one another under the owner's key, appended, never changed; and its seal.
+
+hash_n = HMAC-SHA256(key, hash_{n-1} || length(said_n) || said_n || body_n), hash_0 = 32 zero bytes. An entry is on the disk before `append`
+returns, and only then does the seal, kept apart in the state folder, name it: an older copy put back, a copy that went its own way
+and a copy elsewhere do not agree with their seal. What a killed run left of an entry is cut off: nothing was published after it.
+One of the edges; mode 0600. Whoever holds the file open holds a lock, and a second run is refused at once.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import struct
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from velado.data.keys import Key
+from velado.data.seals import START, Mark, Seal, appear, default_seal
+from velado.data.staging import locked, reason_of
+from velado.errors import HistoryError, LedgerError
+from velado.text import say
+
+MAGIC = b"velado history 1\n"
+_SIZES = struct.Struct("<4sQQ")
+_ENTRY = b"vhe1"
+_MAC = 32
+
+
+@dataclass(frozen=True, repr=False)
+class HistoryEntry:
+    """One entry: what it *said*, and the arrays of its *body* as bytes."""
+
+    said: Mapping[str, Any]
+    body: bytes
+    hash: str
+
+
+@dataclass
+class HistoryFile:
+    """An open history, held alone. *trouble* says why it may not be the newest copy; empty where its seal agrees."""
+
+    path: Path
+    secret: bytes
+    handle: int
+    entries: list[HistoryEntry] = field(default_factory=list)
+    trouble: str = ""
+    seal: Seal | None = None
+
+    def append(self, said: Mapping[str, Any], body: bytes = b"") -> None:
+        """The entry is on the disk, and the seal knows it."""
+        text = json.dumps(said, sort_keys=True, separators=(",", ":")).encode()
+        previous = self.entries[-1].hash if self.entries else START
+        mac = _mac(self.secret, previous, text, body)
+        try:
+            os.lseek(self.handle, 0, os.SEEK_END)
+            rest = memoryview(_SIZES.pack(_ENTRY, len(text), len(body)) + text + body + mac)
+            while rest:
+                rest = rest[os.write(self.handle, rest) :]
+            os.fsync(self.handle)
+        except OSError as error:
+            raise _unusable(self.path, reason_of(error)) from None
+        self.entries.append(HistoryEntry(said, body, mac.hex()))
+        if self.seal is not None and not self.trouble:
+            try:
+                self.seal.write(Mark(len(self.entries), mac.hex()))
+            except LedgerError as error:
+                raise _unusable(self.path, error.what) from None
+
+
+def create_history(path: Path, key: Key) -> None:
+    """A new history with its seal stands at *path*; where one stands or stood, it is an error.
+
+    >>> import tempfile
+    >>> from unittest.mock import patch
+    >>> with tempfile.TemporaryDirectory() as home, patch.dict(os.environ, VELADO_STATE=home):
+    ...     create_history(path := Path(home) / "visits.history", Key(bytes(range(40))))
+    ...     with history_held(path, Key(bytes(range(40)))) as file:
+    ...         len(file.entries), str(file.trouble)
+    (0, '')
+    """
+    place = default_seal(_identity(path))
+    if place.exists():
+        raise HistoryError(
+            say("A history stood at '{path}' before.", path=path.name),
+            "An empty one in its place would know nothing of the releases it held.",
+            "Put its newest copy back, or begin a new one under another name.",
+        )
+    try:
+        appear(path, MAGIC + key.fingerprint.encode() + b"\n")
+    except OSError as error:
+        raise _unusable(path, reason_of(error)) from None
+    try:
+        Seal.create(place).close()
+    except LedgerError as error:
+        raise _unusable(path, error.what) from None
+
+
+@contextmanager
+def history_held(path: Path, key: Key) -> Iterator[HistoryFile]:
+    """The history at *path*, every entry checked, held alone until the end; an edited one is an error."""
+    try:
+        handle = os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
+    except OSError as error:
+        raise _unusable(path, reason_of(error)) from None
+    seal = None
+    try:
+        if not locked(handle):
+            raise HistoryError(
+                say("Another run is using the history '{path}'.", path=path.name),
+                "Two releases made at once would not know of one another.",
+                "Wait until it has ended, and run this again.",
+            )
+        file = HistoryFile(path, key.seed_for("history"), handle)
+        _read(file, key)
+        file.trouble, seal = _compared(file)
+        file.seal = seal
+        yield file
+    finally:
+        if seal is not None:
+            seal.close()
+        os.close(handle)
+
+
+def _read(file: HistoryFile, key: Key) -> None:
+    size = os.fstat(file.handle).st_size
+    head = MAGIC + key.fingerprint.encode() + b"\n"
+    found = os.pread(file.handle, len(head), 0)
+    if not found.startswith(MAGIC):
+        raise _unusable(file.path, say("it is no history"))
+    if found != head:
+        raise _unusable(file.path, say("it was made under another key"))
+    at, previous = len(head), START
+    while at < size:
+        sizes = os.pread(file.handle, _SIZES.size, at)
+        if len(sizes) < _SIZES.size:
+            break
+        magic, said, body = _SIZES.unpack(sizes)
+        end = at + _SIZES.size + said + body + _MAC
+        if magic != _ENTRY:
+            raise _edited(file, len(file.entries) + 1)
+        if end > size:
+            break
+        raw = os.pread(file.handle, said + body + _MAC, at + _SIZES.size)
+        text, rest, mac = raw[:said], raw[said : said + body], raw[said + body :]
+        if not hmac.compare_digest(mac, _mac(file.secret, previous, text, rest)):
+            raise _edited(file, len(file.entries) + 1)
+        file.entries.append(HistoryEntry(json.loads(text), rest, mac.hex()))
+        at, previous = end, mac.hex()
+    if at < size:  # a run was killed while it wrote
+        os.ftruncate(file.handle, at)
+
+
+def _compared(file: HistoryFile) -> tuple[str, Seal | None]:
+    """Why this may not be the newest copy, or nothing; and its seal."""
+    try:
+        seal = Seal(default_seal(_identity(file.path)))
+        mark = seal.read()
+    except LedgerError:
+        return say("its seal is missing or damaged: it was moved, copied, or the seal was lost"), None
+    if mark.number > len(file.entries):
+        return say("it is an older copy: entries are missing at its end"), seal
+    if mark.number and file.entries[mark.number - 1].hash != mark.hash:
+        return say("it went another way than the one that was sealed"), seal
+    return "", seal
+
+
+def _identity(path: Path) -> str:
+    return "history " + os.path.realpath(path)
+
+
+def _mac(secret: bytes, previous: str, text: bytes, body: bytes) -> bytes:
+    whole = hmac.new(secret, bytes.fromhex(previous) + struct.pack("<Q", len(text)) + text, "sha256")
+    whole.update(body)
+    return whole.digest()
+
+
+def _edited(file: HistoryFile, number: int) -> HistoryError:
+    return HistoryError(
+        say("Entry {number} of the history '{path}' does not hold.", number=number, path=file.path.name),
+        "It is not what was written, so nothing can be said about earlier releases.",
+        "Put its newest untouched copy back.",
+    )
+
+
+def _unusable(path: Path, reason: str) -> HistoryError:
+    return HistoryError(
+        say("The history '{path}' cannot be used ({reason}).", path=path.name, reason=reason),
+        "What earlier releases showed is not known without it, and nothing was published.",
+        "Check the path, the permissions and --key, or make one with `velado history create FILE`.",
+    )

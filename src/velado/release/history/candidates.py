@@ -1,0 +1,226 @@
+"""How many people somebody could be for who has all releases, and which sensitive values follow with certainty.
+
+`groups` is H of shape (releases, people): the visible group of each person in each release, below 0 where absent. Readers:
+
+*in* knows a person's quasi-identifiers and the releases the person is in, and links rows of one person:
+c_in(v) = |{u : H[u,t] = H[v,t] for every t with v present}|.
+*exactly* knows everybody's quasi-identifiers, presence and absence besides: c_ex(v) = |{u : H[u,t] = H[v,t] for every t}|.
+
+Values are certain by propagation: each person's value is among those of the person's group in every release; a value that is settled
+is taken off the counts of all groups of its owner, until nothing more follows. A stronger attack may settle more: a lower bound.
+It assumes that a person's value stays the same; where none fits any more, nothing is said of that person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+Ints32 = npt.NDArray[np.int32]
+Ints64 = npt.NDArray[np.int64]
+Masks = npt.NDArray[np.uint64]
+
+ABSENT = -1
+MOST_VALUES = 64
+"""More distinct values than this are not propagated: they stand in one machine word."""
+MOST_PASSES = 64
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """The least number of candidates, how many people have fewer than k, and how many were counted.
+
+    >>> Crowd(least=2, below=3, people=10).share
+    0.3
+    """
+
+    least: int
+    below: int
+    people: int
+
+    @property
+    def share(self) -> float:
+        """The share of people who have fewer than k candidates."""
+        return self.below / self.people if self.people else 0.0
+
+
+def crowd_of(candidates: Ints64, k: int) -> Crowd:
+    """What is reported of the candidates of each person; nobody has none but who was never shown.
+
+    >>> crowd_of(np.array([0, 2, 5]), k=5)
+    Crowd(least=2, below=1, people=2)
+    """
+    shown = candidates[candidates > 0]
+    least = int(shown.min()) if shown.size else 0
+    return Crowd(least, int((shown < k).sum()), int(shown.size))
+
+
+def candidates_exactly(groups: Ints32) -> Ints64:
+    """c_ex of each person; 0 for who was in no release. Signatures are interned release by release: O(T n log n).
+
+    >>> candidates_exactly(np.array([[0, 0, 0, 1], [0, 0, -1, 0]], np.int32))
+    array([2, 2, 1, 1])
+    """
+    people = len(groups[0]) if len(groups) else 0
+    label = np.zeros(people, np.int64)
+    shown = np.zeros(people, bool)
+    for column in groups:
+        shown |= column >= 0
+        span = int(column.max(initial=0)) + 2
+        label = np.unique(label * span + (column + 1), return_inverse=True)[1].astype(np.int64, copy=False)
+    sizes = np.bincount(label, minlength=1) if people else np.zeros(1, np.int64)
+    return np.where(shown, sizes[label], 0)
+
+
+def candidates_in(groups: Ints32) -> Ints64:
+    """c_in of each person; 0 for who was in no release. Everybody is compared with the members of the smallest group.
+
+    >>> candidates_in(np.array([[0, 0, 0, 1], [0, 0, -1, 0]], np.int32))
+    array([2, 2, 3, 1])
+    """
+    groups = np.ascontiguousarray(groups, np.int32)
+    releases, people = groups.shape
+    best = np.full(people, np.iinfo(np.int32).max, np.int32)
+    where = np.full(people, ABSENT, np.int16)
+    for t in range(releases):
+        column = groups[t]
+        sizes = np.bincount(column[column >= 0], minlength=1).astype(np.int32)
+        own = np.where(column >= 0, sizes[np.maximum(column, 0)], np.iinfo(np.int32).max)
+        smaller = own < best
+        where[smaller] = t
+        best[smaller] = own[smaller]
+    del best
+    found = np.zeros(people, np.int32)
+    for t in range(releases):
+        order = np.argsort(groups[t], kind="stable").astype(np.int32)
+        _compare(groups, t, order, where, found)
+    return found.astype(np.int64)
+
+
+@numba.njit(cache=True, nogil=True)
+def _compare(groups, t, order, where, found):  # type: ignore[no-untyped-def]
+    releases, people = groups.shape
+    begin = 0
+    while begin < people:
+        group = groups[t, order[begin]]
+        end = begin + 1
+        while end < people and groups[t, order[end]] == group:
+            end += 1
+        if group >= 0:
+            for i in range(begin, end):
+                v = order[i]
+                if where[v] != t:
+                    continue
+                count = 0
+                for j in range(begin, end):
+                    u = order[j]
+                    same = True
+                    for s in range(releases):
+                        if groups[s, v] >= 0 and groups[s, u] != groups[s, v]:
+                            same = False
+                            break
+                    count += same
+                found[v] = count
+        begin = end
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """What one release shows of its groups: for each entry a group, a value and how many members have it.
+
+    >>> Histogram(np.array([0, 0], np.int32), np.array([1, 2], np.int32), np.array([3, 1], np.int32)).dense(1, 3)
+    array([[0, 3, 1]], dtype=int32)
+    """
+
+    group: Ints32
+    value: Ints32
+    count: Ints32
+
+    def dense(self, groups: int, values: int) -> Ints32:
+        """Counts as a matrix of groups and values."""
+        out = np.zeros((groups, values), np.int32)
+        out[self.group, self.value] = self.count
+        return out
+
+
+def certain_values(groups: Ints32, shown: Sequence[Histogram], values: int) -> Ints64 | None:
+    """The value of each person that follows from all releases, or -1; None where there are too many values to propagate.
+
+    Two homogeneous groups in the second release settle a, b, and what is left of the first is then b's and c's.
+
+    >>> first = Histogram(np.array([0, 0], np.int32), np.array([0, 1], np.int32), np.array([1, 2], np.int32))
+    >>> then = Histogram(np.array([0], np.int32), np.array([0], np.int32), np.array([1], np.int32))
+    >>> certain_values(np.array([[0, 0, 0], [0, -1, -1]], np.int32), [first, then], 2)
+    array([0, 1, 1])
+    """
+    if not 0 < values <= MOST_VALUES:
+        return None
+    people = groups.shape[1]
+    every = np.uint64((1 << values) - 1)
+    domain = np.full(people, every, np.uint64)
+    odd = np.zeros(people, bool)
+    for _ in range(MOST_PASSES):
+        changed = 0
+        for column, histogram in zip(groups, shown, strict=True):
+            count = int(column.max(initial=-1)) + 1
+            if count:
+                changed += _propagate(column, histogram.dense(count, values), domain, odd)
+        if not changed:
+            break
+    single = (domain & (domain - np.uint64(1))) == 0
+    present = (groups >= 0).any(axis=0)
+    return np.where(
+        single & present & ~odd, np.log2(np.maximum(domain, 1).astype(np.float64)).astype(np.int64), -1
+    )
+
+
+@numba.njit(cache=True, nogil=True)
+def _propagate(column, left, domain, odd):  # type: ignore[no-untyped-def]
+    count, values = left.shape
+    one = np.uint64(1)
+    can = np.zeros((count, values), np.int32)
+    doubtful = np.zeros(count, np.bool_)
+    for p in range(column.size):
+        g = column[p]
+        if g < 0:
+            continue
+        if odd[p]:
+            doubtful[g] = True
+            continue
+        mask = domain[p]
+        if mask & (mask - one) == 0:
+            for v in range(values):
+                if mask >> np.uint64(v) & one:
+                    left[g, v] -= 1
+                    if left[g, v] < 0:
+                        doubtful[g] = True
+        else:
+            for v in range(values):
+                if mask >> np.uint64(v) & one:
+                    can[g, v] += 1
+    changed = 0
+    for p in range(column.size):
+        g = column[p]
+        if g < 0 or odd[p] or doubtful[g]:
+            continue
+        mask = domain[p]
+        if mask & (mask - one) == 0:
+            continue
+        now = np.uint64(0)
+        for v in range(values):
+            if mask >> np.uint64(v) & one and left[g, v] > 0:
+                if left[g, v] == can[g, v]:  # nobody else is left for it
+                    now = one << np.uint64(v)
+                    break
+                now |= one << np.uint64(v)
+        if now == 0:
+            odd[p] = True
+            changed += 1
+        elif now != mask:
+            domain[p] = now
+            changed += 1
+    return changed

@@ -1,0 +1,319 @@
+"""What a release adds to a history, what a history holds, and what all its releases tell together. Pure.
+
+An entry's body: 16 bytes for each person not seen before (a hash under the owner's key), four bytes for each person known by then (the
+visible group), and the counts of sensitive values in each group.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from velado.errors import HistoryError
+from velado.release.history.candidates import (
+    ABSENT,
+    MOST_VALUES,
+    Crowd,
+    Histogram,
+    Ints32,
+    candidates_exactly,
+    candidates_in,
+    certain_values,
+    crowd_of,
+)
+from velado.text import say
+
+Hashes = npt.NDArray[np.uint64]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, repr=False)
+class HeldState:
+    """What is held together: *what*, the class or group of each person (below 0: none), how people and classes stand, and the
+    counts of values in each group (group, value, count)."""
+
+    what: str
+    home: Ints32
+    standing: Bools
+    over: Bools
+    counts: pl.DataFrame
+
+    def without(self, place: int) -> HeldState:
+        """The state once somebody was erased: the whole class is given up, so that no smaller crowd tells who is missing."""
+        if self.what != "people" or self.home[place] < 0:
+            return self
+        over = self.over.copy()
+        over[self.home[place]] = True
+        return replace(self, over=over)
+
+    def packed(self, known: int) -> tuple[dict[str, Any], bytes]:
+        """As an entry holds it: classes of those who are new, one bit for each person and class, counts that are new."""
+        counts = json.dumps(self.counts.to_dict(as_series=False), separators=(",", ":")).encode()
+        said = {"what": self.what, "classes": len(self.over), "counts": len(counts)}
+        bits = np.packbits(self.standing).tobytes() + np.packbits(self.over).tobytes()
+        return said, self.home[known:].astype("<i4").tobytes() + bits + counts
+
+
+def _held_of(one: Said, before: HeldState | None, new: int, known: int, at: int) -> HeldState | None:
+    said = one.said.get("held")
+    if said is None:
+        return None
+    classes = int(said["classes"])
+    home = np.frombuffer(one.body, "<i4", new, at)
+    at += 4 * new
+    people, ended = (known + 7) // 8, (classes + 7) // 8
+    standing = np.unpackbits(np.frombuffer(one.body, np.uint8, people, at), count=known).astype(bool)
+    over = np.unpackbits(np.frombuffer(one.body, np.uint8, ended, at + people), count=classes).astype(bool)
+    at += people + ended
+    counts = pl.DataFrame(
+        json.loads(one.body[at : at + int(said["counts"])]),
+        schema={"group": pl.Int64, "value": pl.String, "count": pl.Int64},
+    )
+    if before is not None:
+        home = np.concatenate([before.home, home])
+        counts = pl.concat([before.counts, counts])
+    return HeldState(str(said["what"]), home.astype(np.int32), standing, over, counts)
+
+
+class Said(Protocol):
+    """An entry as a file of a history holds it."""
+
+    @property
+    def said(self) -> Mapping[str, Any]: ...
+    @property
+    def body(self) -> bytes: ...
+
+
+@dataclass(frozen=True, repr=False)
+class Record:
+    """All releases of a history: hashes of *people* (two words each), visible groups, counts of values, names of values.
+
+    >>> Record.of([]).releases
+    0
+    """
+
+    people: Hashes
+    groups: Ints32
+    shown: tuple[Histogram, ...]
+    values: tuple[str, ...]
+    tables: tuple[str, ...]
+    pending: bool = False
+    held: HeldState | None = None
+
+    @property
+    def releases(self) -> int:
+        """How many releases are in it, one that was begun and never confirmed among them."""
+        return len(self.tables)
+
+    @classmethod
+    def of(cls, entries: Sequence[Said]) -> Record:
+        """The releases of the *entries* of a file, in their order."""
+        begun = [one for one in entries if one.said["kind"] == "release"]
+        total = sum(int(one.said["new"]) for one in begun)
+        people = np.empty((total, 2), np.uint64)
+        groups = np.full((len(begun), total), ABSENT, np.int32)
+        known, names, shown = 0, dict[str, int](), []
+        held: HeldState | None = None
+        t = -1
+        for one in entries:
+            if one.said["kind"] == "forgotten" and held is not None:
+                held = held.without(int(one.said["place"]))
+            if one.said["kind"] != "release":
+                continue
+            t += 1
+            new, counted = int(one.said["new"]), int(one.said["counts"])
+            people[known : known + new] = np.frombuffer(one.body, "<u8", 2 * new).reshape(new, 2)
+            known += new
+            groups[t, :known] = np.frombuffer(one.body, "<i4", known, 16 * new)
+            triples = np.frombuffer(one.body, "<i4", 3 * counted, 16 * new + 4 * known).reshape(3, counted)
+            here = np.array([names.setdefault(name, len(names)) for name in one.said["values"]], np.int32)
+            held = _held_of(one, held, new, known, 16 * new + 4 * known + 12 * counted)
+            shown.append(Histogram(triples[0], here[triples[1]] if counted else triples[1], triples[2]))
+        confirmed = {one.said["table"] for one in entries if one.said["kind"] == "confirmed"}
+        tables = tuple(str(one.said["table"]) for one in begun)
+        waiting = any(table not in confirmed for table in tables)
+        return cls(people, groups, tuple(shown), tuple(names), tables, waiting, held)
+
+    def places(self, people: Hashes) -> npt.NDArray[np.int64]:
+        """Where each of *people* stands, or -1."""
+        if not len(self.people):
+            return np.full(len(people), -1, np.int64)
+        order = np.argsort(self.people[:, 0], kind="stable")
+        at = np.minimum(np.searchsorted(self.people[order, 0], people[:, 0]), len(order) - 1)
+        found = order[at]
+        alike = self.people[found, 0] == people[:, 0]
+        if (alike & (self.people[found, 1] != people[:, 1])).any():
+            raise HistoryError(
+                "Two people of the history have the same hash.",
+                "They could not be told apart, and crowds would be counted wrongly.",
+                "Begin a new history.",
+            )
+        return np.where(alike, found, -1)
+
+
+def hashes_of(names: pl.Series, secret: bytes) -> Hashes:
+    """Sixteen bytes for each of *names*, which nobody can compute without the *secret*.
+
+    >>> hashes_of(pl.Series(["ana", "bia"]), bytes(32)).shape
+    (2, 2)
+    """
+    made = b"".join(
+        hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16, key=secret).digest()
+        for name in names.cast(pl.String).to_list()
+    )
+    return np.frombuffer(made, "<u8").reshape(-1, 2)
+
+
+def entry_of(
+    before: Record,
+    people: pl.Series,
+    groups: Ints32,
+    values: pl.Series | None,
+    secret: bytes,
+    unseen: Sequence[str] = (),
+) -> tuple[dict[str, Any], bytes]:
+    """What the written rows add: *people* and visible *groups* of each row, and its sensitive value where there is one of each.
+
+    Somebody with several rows is in a group of exactly those who have rows in the same groups. *unseen* people are known from
+    now on, though no row of theirs was shown.
+
+    >>> said, body = entry_of(Record.of([]), pl.Series(["a", "b"]), np.array([0, 0], np.int32), None, bytes(32))
+    >>> said["new"], len(body)
+    (2, 40)
+    """
+    rows = pl.DataFrame({"person": people.cast(pl.String), "group": groups})
+    each = rows.group_by("person", maintain_order=True).agg(pl.col("group").sort())
+    if each.height == rows.height:
+        own = np.asarray(groups, np.int32)
+    else:
+        own = each["group"].cast(pl.List(pl.String)).list.join(" ").rank("dense").to_numpy().astype(np.int32)
+        own, values = own - 1, None
+    hashes = hashes_of(each["person"], secret)
+    places = before.places(hashes)
+    new = places < 0
+    known = len(before.people)
+    places[new] = known + np.arange(int(new.sum()))
+    column = np.full(known + int(new.sum()), ABSENT, np.int32)
+    column[places] = own
+    rest = pl.Series(unseen, dtype=pl.String)
+    further = hashes_of(rest.filter(~rest.is_in(each["person"].implode())), secret)
+    further = further[before.places(further) < 0]
+    column = np.concatenate([column, np.full(len(further), ABSENT, np.int32)])
+    names: list[str] = []
+    triples = np.empty((3, 0), np.int32)
+    if values is not None:
+        texts = values.cast(pl.String).fill_null("")
+        codes = texts.rank("dense").to_numpy().astype(np.int64) - 1
+        distinct = texts.unique().sort()
+        names = [
+            hashlib.blake2b(name.encode(), digest_size=8, key=secret).hexdigest()
+            for name in distinct.to_list()
+        ]
+        pairs, counts = np.unique(own.astype(np.int64) * len(names) + codes, return_counts=True)
+        triples = np.stack([pairs // len(names), pairs % len(names), counts]).astype(np.int32)
+    fresh = np.concatenate([hashes[new], further])
+    said = {"kind": "release", "new": len(fresh), "counts": triples.shape[1], "values": names}
+    return said, fresh.astype("<u8").tobytes() + column.astype("<i4").tobytes() + triples.astype(
+        "<i4"
+    ).tobytes()
+
+
+@dataclass(frozen=True)
+class ToldByReleases:
+    """What all releases of a history tell together: *certain* values are None where they were not looked for."""
+
+    releases: int
+    k: int
+    inside: Crowd
+    exactly: Crowd
+    certain: int | None
+    trouble: str = ""
+    pending: bool = False
+
+    def sentences(self) -> tuple[str, ...]:
+        """The figures for the owner, what was noticed about the history first."""
+        out = []
+        if self.trouble:
+            out.append(
+                say(
+                    "The history may not be the newest one ({trouble}): releases it does not know of are not counted, "
+                    "and the figures below may be too good.",
+                    trouble=self.trouble,
+                )
+            )
+        if self.pending:
+            out.append(
+                say(
+                    "A run was interrupted before it was confirmed: its release is counted as if it had left."
+                )
+            )
+        known = {"releases": self.releases, "k": self.k}
+        out.append(
+            say(
+                "This and earlier releases together ({releases:,} in the history), for who links the rows of a person: at "
+                "least {least:,} candidates; {below:,} of {people:,} people ({share:.1%}) have fewer than {k}. Measured.",
+                **known,
+                least=self.inside.least,
+                below=self.inside.below,
+                people=self.inside.people,
+                share=self.inside.share,
+            )
+        )
+        out.append(
+            say(
+                "For who also knows exactly who was in which release: at least {least:,} candidates; {below:,} people "
+                "({share:.1%}) have fewer than {k}.",
+                k=self.k,
+                least=self.exactly.least,
+                below=self.exactly.below,
+                share=self.exactly.share,
+            )
+        )
+        if self.certain is None:
+            out.append(
+                say(
+                    "Sensitive values that follow with certainty were not looked for: that needs one sensitive column with at most "
+                    "{most} different values and one row for each person, in every release.",
+                    most=MOST_VALUES,
+                )
+            )
+        else:
+            out.append(
+                say(
+                    "Sensitive values that follow with certainty for who knows which group each person is in: at least "
+                    "{certain:,} of {people:,} ({share:.1%}); values are taken to stay the same, and a stronger attack may find more.",
+                    certain=self.certain,
+                    people=self.inside.people,
+                    share=self.certain / max(self.inside.people, 1),
+                )
+            )
+        return tuple(out)
+
+
+def told_by(record: Record, k: int, trouble: str = "", pending: bool = False) -> ToldByReleases:
+    """The figures of a whole record.
+
+    >>> said, body = entry_of(Record.of([]), pl.Series(["a", "b"]), np.array([0, 0], np.int32), pl.Series(["x", "x"]), bytes(32))
+    >>> from velado.data.history_file import HistoryEntry
+    >>> told = told_by(Record.of([HistoryEntry({**said, "table": ""}, body, "")]), k=2)
+    >>> told.inside.least, told.certain
+    (2, 2)
+    """
+    with_values = all(one.count.size for one in record.shown)
+    found = certain_values(record.groups, record.shown, len(record.values)) if with_values else None
+    return ToldByReleases(
+        releases=record.releases,
+        k=k,
+        inside=crowd_of(candidates_in(record.groups), k),
+        exactly=crowd_of(candidates_exactly(record.groups), k),
+        certain=None if found is None else int((found >= 0).sum()),
+        trouble=trouble,
+        pending=pending,
+    )

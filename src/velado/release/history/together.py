@@ -1,0 +1,151 @@
+"""What is held together over all releases of a history: people in classes for life, or values in groups for life.
+
+*people*: who is shown together once is shown together until the history ends, or not at all (`classes`). *values*: newcomers are put
+once into groups, by quasi-identifiers alone, and a row carries the counts of its group in the place of the value. Both are functions of
+quasi-identifiers and presence; values are read for their counts alone, after the groups stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Annotated, Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from velado.data.encode import EncodedTable
+from velado.data.partition import group_by_codes
+from velado.errors import ParameterError
+from velado.randomness import seeded
+from velado.release.goal import Goal, Promise, silent
+from velado.release.guarantees._guarantee import Verdict
+from velado.release.guarantees.k_anonymity import KAnonymity
+from velado.release.history.classes import NOBODY
+from velado.release.methods._method import Method
+from velado.settings import Setting, settings
+
+Ints = npt.NDArray[np.int64]
+
+
+@settings(section="together", kw_only=True)
+class Together:
+    """[together]: what is promised of all releases of a history at once.
+
+    >>> Together(what="people").beginning(5), Together(what="values", most="1/3").share
+    (10, Fraction(1, 3))
+    """
+
+    what: Annotated[
+        Literal["people", "values"] | None, Setting("what is held together over all releases of a history")
+    ] = None
+    start: Annotated[int | None, Setting("people: how many a class begins with; without it 2k", ge=2)] = None
+    most: Annotated[str, Setting("values: the largest share of one value in a group, e.g. 1/2", items=1)] = (
+        "1/2"
+    )
+    group: Annotated[int, Setting("values: people in a group for life", ge=2)] = 20
+
+    def __post_init__(self) -> None:
+        _ = self.share
+
+    def beginning(self, k: int) -> int:
+        """With how many people a class begins."""
+        return 2 * k if self.start is None else self.start
+
+    @property
+    def share(self) -> Fraction:
+        """The largest share of a value, as it was meant."""
+        try:
+            found = Fraction(self.most.strip())
+        except (ValueError, ZeroDivisionError):
+            found = Fraction(0)
+        if not 0 < found < 1:
+            raise ParameterError(
+                "The largest share of a value is no fraction between 0 and 1.",
+                "A group in which one value may have all is no protection.",
+                "Write it as --most 1/2 or --most 0.5.",
+            )
+        return found
+
+
+@dataclass(frozen=True, repr=False)
+class OverTime:
+    """What is promised of all releases of a history, for whom, and what was found on the written bytes.
+
+    >>> OverTime("guaranteed", "people", "in", Verdict("people over time", True, 5, 5, "people"), "Held.").to_dict()["type"]
+    'guaranteed'
+    """
+
+    promise: Promise
+    what: Literal["people", "values"]
+    reader: str
+    verdict: Verdict
+    sentence: str
+    why_measured: str = ""
+    further: Mapping[str, object] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, object]:
+        """As a manifest has it."""
+        found = self.verdict
+        return {
+            "type": self.promise,
+            "together": self.what,
+            "reader": self.reader,
+            "holds": found.holds,
+            "needed": found.needed,
+            "achieved": found.achieved,
+            "unit": found.unit,
+            **({"why_measured": self.why_measured} if self.why_measured else {}),
+            **self.further,
+        }
+
+
+def cells_of(data: EncodedTable, rows: Ints, size: int, method: Method, seed: int) -> Ints:
+    """Groups of at least *size* among *rows* of a table, by *method*, from quasi-identifiers alone; NOBODY: left out.
+
+    What the method gets has neither people nor sensitive values: it cannot look at them.
+
+    >>> from velado.release.methods import Mondrian
+    >>> from velado.testing.examples import encoded
+    >>> cells_of(encoded(age=[20, 30, 21, 31]), np.arange(4), 2, Mondrian(), 0).tolist()
+    [0, 1, 0, 1]
+    """
+    part = data.subset(rows)
+    bare = EncodedTable(part.columns, part.rows)
+    made = method.anonymize(bare, Goal((KAnonymity(size),)), seeded(seed, method.name), silent)
+    if made.partition is not None:
+        return np.where(made.kept, made.partition.labels, NOBODY).astype(np.int64)
+    labels, _ = group_by_codes([one.codes for one in made.columns], [len(one.values) for one in made.columns])
+    found = np.unique(np.where(made.kept, labels, NOBODY), return_inverse=True)[1].astype(np.int64)
+    return np.asarray(found - int((~made.kept).any()), np.int64)
+
+
+def withheld_cells(cells: Ints, values: Ints, most: Fraction) -> npt.NDArray[np.bool_]:
+    """For each cell whether one value has more than the share *most* of it: count > most x size, in whole numbers.
+
+    >>> withheld_cells(np.array([0, 0, 1, 1]), np.array([5, 6, 7, 7]), Fraction(1, 2))
+    array([False,  True])
+    """
+    count = int(cells.max(initial=-1)) + 1
+    inside = cells >= 0
+    sizes = np.bincount(cells[inside], minlength=count)
+    codes = np.unique(values, return_inverse=True)[1]
+    span = int(codes.max(initial=0)) + 1
+    pairs, found = np.unique(cells[inside] * span + codes[inside], return_counts=True)
+    largest = np.zeros(count, np.int64)
+    np.maximum.at(largest, pairs // span, found)
+    return largest * most.denominator > sizes * most.numerator
+
+
+def histogram_of(cells: Ints, texts: pl.Series, first: int) -> pl.DataFrame:
+    """`values.csv`: group, value, count, for each cell that got values; groups are counted from *first*.
+
+    >>> histogram_of(np.array([0, 0, -1]), pl.Series(["flu", "hiv", "flu"]), 7).rows()
+    [(7, 'flu', 1), (7, 'hiv', 1)]
+    """
+    rows = pl.DataFrame({"group": cells + first, "value": texts.cast(pl.String).fill_null("")})
+    kept = rows.filter(pl.Series(cells >= 0))
+    counted = kept.group_by("group", "value").agg(pl.len().cast(pl.Int64).alias("count"))
+    return counted.sort("group", "value")

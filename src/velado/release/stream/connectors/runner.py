@@ -1,0 +1,167 @@
+"""The loop: read, advance, write the state with what goes out, publish, confirm. In this order a kill anywhere does no harm.
+
+Windows stand in the state's file before they are published, with the position up to which the source was read. Killed before that:
+the records are read again and nobody has seen a window of them. Killed after it: the same bytes are published again, under the same number.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from velado.data.io import read_schema
+from velado.data.keys import owner_key
+from velado.errors import MissingExtra
+from velado.release.stream.connectors.journal import Journal
+from velado.release.stream.connectors.kafka import KafkaSink, KafkaSource
+from velado.release.stream.connectors.sinks import FolderSink, MqttSink, Sink
+from velado.release.stream.connectors.sources import FilesSource, MqttSource, Source, StdinSource
+from velado.release.stream.connectors.state_file import Parcel, StateFile
+from velado.release.stream.stream_settings import StreamSettings, read_stream
+from velado.release.stream.windows import COUNTED, ClosedWindow, Stream, StreamState
+
+_POLL = 0.2
+"""Seconds that are waited for records: how far beyond its end a window may be noticed."""
+
+
+@dataclass(frozen=True, repr=False)
+class StreamRun:
+    """How a run ended: the state, and the windows that it published."""
+
+    state: StreamState
+    windows: int
+
+
+def run_stream(
+    config: str | Path,
+    *,
+    stop: Callable[[], bool] = lambda: False,
+    tell: Callable[[ClosedWindow, float], None] = lambda window, delay: None,
+) -> StreamRun:
+    """The stream of *config* until its source ends or *stop* says so; *tell* hears of each window that was published."""
+    path = Path(config)
+    asked = read_stream(path)
+    folder = path.parent
+    schema = read_schema(folder / asked.schema)
+    key = owner_key(folder / asked.key if asked.key else None)
+    stream = Stream(schema, asked, key)
+    kept = StateFile(folder / asked.state)
+    try:
+        loaded = kept.load()
+        state, position, outbox = (stream.begin(), None, []) if loaded is None else loaded
+        sink = _sink(asked, folder)
+        try:
+            sink.deliver(outbox, position)
+            source = _source(asked, folder, schema.separator or ",", position)
+            try:
+                return _Loop(stream, kept, source, sink, folder).run(state, position, stop, tell)
+            finally:
+                source.close()
+        finally:
+            sink.close()
+    finally:
+        kept.close()
+
+
+class _Loop:
+    """One run from its first poll to its last save."""
+
+    def __init__(self, stream: Stream, kept: StateFile, source: Source, sink: Sink, folder: Path) -> None:
+        self._stream, self._kept, self._source, self._sink = stream, kept, source, sink
+        self._asked, self._folder = stream.asked, folder
+        self._windows = 0
+
+    def run(
+        self,
+        state: StreamState,
+        position: Any,
+        stop: Callable[[], bool],
+        tell: Callable[[ClosedWindow, float], None],
+    ) -> StreamRun:
+        """Until the source ends or it is to stop; the last save holds what is then open."""
+        while not stop() and not self._source.ended:
+            arrived = self._source.poll(_POLL)
+            position = arrived.position
+            batch = self._stream.reader.read(arrived.payloads, arrived.times).and_lost(arrived.lost)
+            closed, state = self._stream.advance(state, batch, time.time())
+            if closed:
+                self._out(closed, state, position, tell)
+        # Of a source that has ended nothing more can come; a stream that is stopped goes on at its next start.
+        final = self._source.ended or self._asked.window.rest == "close"
+        closed, state = self._stream.advance(state, self._stream.reader.read([], []), time.time(), final)
+        self._out(closed, state, position, tell)
+        return StreamRun(state, self._windows)
+
+    def _out(
+        self,
+        closed: list[ClosedWindow],
+        state: StreamState,
+        position: Any,
+        tell: Callable[[ClosedWindow, float], None],
+    ) -> None:
+        parcels = [Parcel(one.number, one.table, one.manifest) for one in closed]
+        self._kept.save(state, position, parcels)
+        self._sink.deliver(parcels, position)
+        self._source.settled(position)
+        for window in closed:
+            delay = time.time() - window.end
+            self._log({**window.facts(), "delay": delay})
+            self._windows += 1
+            tell(window, delay)
+        if self._asked.metrics:
+            write_metrics(self._folder / self._asked.metrics, self._asked.name, state)
+
+    def _log(self, facts: dict[str, object]) -> None:
+        handle = os.open(
+            self._folder / self._asked.state / "windows.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600
+        )
+        with os.fdopen(handle, "ab") as file:
+            file.write(json.dumps(facts).encode() + b"\n")
+
+
+def _source(asked: StreamSettings, folder: Path, separator: str, position: Any) -> Source:
+    if asked.source.kind == "stdin":
+        return StdinSource(asked, separator)
+    if asked.source.kind == "files":
+        return FilesSource(asked, folder, separator, position)
+    if asked.source.kind == "kafka":
+        return KafkaSource(asked, folder, position)
+    journal = Journal(folder / asked.state / "journal", asked.source.durable)
+    return MqttSource(asked, folder, journal, position)
+
+
+def _sink(asked: StreamSettings, folder: Path) -> Sink:
+    if asked.sink.kind == "folder":
+        return FolderSink(folder / asked.sink.path)
+    return KafkaSink(asked, folder) if asked.sink.kind == "kafka" else MqttSink(asked, folder)
+
+
+def write_metrics(path: Path, name: str, state: StreamState) -> None:
+    """The counts of the stream as Prometheus reads them from a file, replaced whole."""
+    try:
+        from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
+    except ImportError:
+        raise MissingExtra(
+            "Metrics need the library prometheus-client, which is not installed.",
+            "Counts cannot be written in its form without it.",
+            'Install it with: pip install "velado[stream]"',
+        ) from None
+    registry = CollectorRegistry()
+    for count in COUNTED:
+        made = Gauge(
+            f"velado_stream_{count}", "Counted since the stream began.", ["stream"], registry=registry
+        )
+        made.labels(name).set(getattr(state.counts, count))
+    refused = Gauge(
+        "velado_stream_refused", "Records refused, by reason.", ["stream", "reason"], registry=registry
+    )
+    for reason, number in (state.counts.refused or {}).items():
+        refused.labels(name, reason).set(number)
+    waiting = Gauge("velado_stream_unsettled", "Records open or waiting.", ["stream"], registry=registry)
+    waiting.labels(name).set(state.open_records + state.waiting.height)
+    write_to_textfile(str(path), registry)

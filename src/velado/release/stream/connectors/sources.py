@@ -1,0 +1,251 @@
+"""Sources: standard input, files, and MQTT. Each gives payloads with their arrival, and a position to go on from."""
+
+from __future__ import annotations
+
+import csv
+import glob
+import json
+import queue
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from velado.errors import InputError, MissingExtra
+from velado.release.stream.connectors.journal import Journal
+from velado.release.stream.stream_settings import StreamSettings
+from velado.text import say
+
+MOST = 10_000
+"""Messages handed on at once."""
+
+
+@dataclass(frozen=True, repr=False)
+class Arrived:
+    """Payloads, when each arrived, the position behind the last of them, and how many more are known to be lost."""
+
+    payloads: list[bytes]
+    times: list[float]
+    position: Any
+    lost: int = 0
+
+
+class Source(Protocol):
+    """What the loop reads."""
+
+    ended: bool
+
+    def poll(self, seconds: float) -> Arrived:
+        """What arrived, after at most so many seconds."""
+        ...
+
+    def settled(self, position: Any) -> None:
+        """The state that holds *position* is on the disk: what came before is not needed again."""
+        ...
+
+    def close(self) -> None:
+        """Nothing more is read."""
+        ...
+
+
+class StdinSource:
+    """Lines of standard input. They cannot be read again: what a killed run had read since its last window is lost."""
+
+    def __init__(self, asked: StreamSettings, separator: str) -> None:
+        self.ended = False
+        self._lines: queue.Queue[bytes | None] = queue.Queue(asked.source.queue)
+        self._csv = _CsvLines(separator) if asked.record.format == "csv" else None
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        for line in sys.stdin.buffer:
+            self._lines.put(line)
+        self._lines.put(None)
+
+    def poll(self, seconds: float) -> Arrived:
+        """The lines that are there."""
+        taken = _drained(self._lines, seconds)
+        self.ended = bool(taken) and taken[-1] is None
+        lines = [line for line in taken if line is not None]
+        lines = self._csv.records(lines) if self._csv else lines
+        return Arrived(lines, [time.time()] * len(lines), None)
+
+    def settled(self, position: Any) -> None:
+        """Nothing: there is no way back in standard input."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+class FilesSource:
+    """The lines of one file after another; the position is a name and how many bytes of it were read."""
+
+    def __init__(self, asked: StreamSettings, folder: Path, separator: str, position: Any) -> None:
+        self.ended = False
+        self._pattern, self._follow = str(folder / asked.source.path), asked.source.follow
+        self._separator = separator if asked.record.format == "csv" else None
+        self._name: str = position[0] if position else ""
+        self._offset: int = position[1] if position else 0
+        if not self._files() and not self._follow:
+            raise InputError(
+                say("There is no file '{path}' to read records from.", path=asked.source.path),
+                "The stream would be empty.",
+                "Correct path in [source]; it is looked for beside the stream file.",
+            )
+
+    def _files(self) -> list[Path]:
+        return [Path(name) for name in sorted(glob.glob(self._pattern)) if Path(name).name >= self._name]
+
+    def poll(self, seconds: float) -> Arrived:
+        """The next lines, all of one file."""
+        files = self._files()
+        for at, path in enumerate(files):
+            begin = self._offset if path.name == self._name else 0
+            lines, end = self._some(path, begin, at + 1 == len(files))
+            if lines:
+                self._name, self._offset = path.name, end
+                return Arrived(lines, [time.time()] * len(lines), [self._name, self._offset])
+        if not self._follow:
+            self.ended = True
+        else:
+            time.sleep(seconds)
+        return Arrived([], [], [self._name, self._offset])
+
+    def _some(self, path: Path, begin: int, last: bool) -> tuple[list[bytes], int]:
+        with path.open("rb") as file:
+            header = None if self._separator is None else _CsvLines(self._separator)
+            if header is not None:
+                header.records([file.readline()])
+            file.seek(max(begin, file.tell() if header is not None else 0))
+            lines: list[bytes] = []
+            end = file.tell()
+            while len(lines) < MOST and (line := file.readline()):
+                # Somebody may still be writing the last line of a file that is followed.
+                if not line.endswith(b"\n") and last and self._follow:
+                    break
+                lines.append(line)
+                end = file.tell()
+        return (header.records(lines) if header is not None else lines), end
+
+    def settled(self, position: Any) -> None:
+        """Nothing: the files stay as they are."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+class MqttSource:
+    """Messages of a topic with QoS 1, each confirmed when it stands in the journal; a full queue holds the broker back."""
+
+    def __init__(self, asked: StreamSettings, folder: Path, journal: Journal, position: Any) -> None:
+        self.ended = False
+        self._journal, self._replay = journal, iter(journal.read(position or 0))
+        self._waiting: queue.Queue[Any] = queue.Queue(asked.source.queue)
+        self._topic = asked.source.topic
+        self._client = mqtt_client(asked, folder, asked.source.client)
+        self._client.on_connect = self._connected
+        self._client.on_message = lambda client, userdata, message: self._waiting.put(message)
+        connect(self._client, asked)
+
+    def _connected(self, client: Any, userdata: Any, flags: Any, reason: Any, properties: Any) -> None:
+        client.subscribe(self._topic, qos=1)
+
+    def poll(self, seconds: float) -> Arrived:
+        """What the journal still holds from before, then what arrives."""
+        again = _some_of(self._replay)
+        if again:
+            return Arrived([data for _, data, _ in again], [at for at, _, _ in again], again[-1][2])
+        messages = _drained(self._waiting, seconds)
+        now = time.time()
+        payloads = [bytes(message.payload) for message in messages]
+        if payloads:
+            self._journal.append(payloads, [now] * len(payloads))
+            for message in messages:
+                self._client.ack(message.mid, message.qos)
+        return Arrived(payloads, [now] * len(payloads), self._journal.end)
+
+    def settled(self, position: Any) -> None:
+        """Journal files that end before *position* are removed."""
+        self._journal.trim(position or 0)
+
+    def close(self) -> None:
+        """The session stays with the broker, which keeps what comes."""
+        self._client.disconnect()
+        self._client.loop_stop()
+
+
+def mqtt_client(asked: StreamSettings, folder: Path, name: str) -> Any:
+    """A client of the broker of [source], not yet connected; its session outlives it."""
+    try:
+        import paho.mqtt.client as mqtt
+        from paho.mqtt.enums import CallbackAPIVersion
+    except ImportError:
+        raise MissingExtra(
+            "MQTT needs the library paho-mqtt, which is not installed.",
+            "Messages of a broker cannot be read without it.",
+            'Install it with: pip install "velado[stream]"',
+        ) from None
+    client = mqtt.Client(CallbackAPIVersion.VERSION2, client_id=name, clean_session=False, manual_ack=True)
+    source = asked.source
+    if source.ca_file:
+        client.tls_set(str(folder / source.ca_file))
+    if source.username:
+        secret = (folder / source.password_file).read_text("utf-8").strip() if source.password_file else None
+        client.username_pw_set(source.username, secret)
+    return client
+
+
+def connect(client: Any, asked: StreamSettings) -> None:
+    """Connected, and read in a thread of the client's own; or an error."""
+    try:
+        client.connect(asked.source.host, asked.source.port)
+    except OSError:
+        raise InputError(
+            say(
+                "The broker at {host}:{port} does not answer.", host=asked.source.host, port=asked.source.port
+            ),
+            "No record can be read or published.",
+            "Check host and port in [source], and that the broker runs.",
+        ) from None
+    client.loop_start()
+
+
+class _CsvLines:
+    """Lines of CSV as JSON objects, named by the header, which is the first of them."""
+
+    def __init__(self, separator: str) -> None:
+        self._separator = separator
+        self._names: list[str] | None = None
+
+    def records(self, lines: list[bytes]) -> list[bytes]:
+        out = []
+        for line in lines:
+            cells = next(csv.reader([line.decode("utf-8", "replace")], delimiter=self._separator), [])
+            if self._names is None:
+                self._names = [cell.strip().lstrip("\ufeff") for cell in cells]
+            elif len(cells) != len(self._names):
+                out.append(b"ragged" if cells else b"")  # no JSON object: counted as broken
+            else:
+                out.append(json.dumps(dict(zip(self._names, cells, strict=True))).encode())
+        return out
+
+
+def _drained(waiting: queue.Queue[Any], seconds: float) -> list[Any]:
+    """What is in the queue, after waiting so long for a first one."""
+    try:
+        out = [waiting.get(timeout=seconds)]
+    except queue.Empty:
+        return []
+    while len(out) < MOST and out[-1] is not None:
+        try:
+            out.append(waiting.get_nowait())
+        except queue.Empty:
+            break
+    return out
+
+
+def _some_of(entries: Iterator[Any]) -> list[Any]:
+    return [entry for _, entry in zip(range(MOST), entries, strict=False)]

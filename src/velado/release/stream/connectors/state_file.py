@@ -1,0 +1,152 @@
+"""The state of a stream in one private file, replaced whole: what is published next stands in it before it is published."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from velado.data.staging import locked, write_file
+from velado.errors import OutputError, TableError
+from velado.release.history.classes import Classes
+from velado.release.stream.manifest import digest
+from velado.release.stream.window_release import Epoch
+from velado.release.stream.windows import Counts, StreamState
+from velado.text import say
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, repr=False)
+class Parcel:
+    """A window on its way out: its number, the bytes of its table, if any, and its manifest."""
+
+    number: int
+    table: bytes | None
+    manifest: bytes
+
+
+class StateFile:
+    """Where a stream's state lies. One process has it at a time; whoever reads an altered one is told.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     StateFile(Path(folder)).load() is None
+    True
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)
+        self._path = folder / "state.json"
+        self._lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        if not locked(self._lock):
+            raise OutputError(
+                say("Another process runs the stream of '{folder}'.", folder=folder.name),
+                "Two would publish the same people in different crowds.",
+                "End the other one, or give this stream a state folder of its own.",
+            )
+
+    def load(self) -> tuple[StreamState, Any, list[Parcel]] | None:
+        """State, position of the source and what was on its way out; None before the first save."""
+        if not self._path.exists():
+            return None
+        sealed, _, body = self._path.read_bytes().partition(b"\n")
+        if sealed.decode("ascii", "replace") != digest(body):
+            raise TableError(
+                "The state of the stream was changed or is not whole.",
+                "With a state that is not true, people could be published in crowds that single them out.",
+                "Put the file back as it was, or move the folder away: the stream then begins a new chain and a new epoch.",
+            )
+        read = json.loads(body)
+        parcels = [
+            Parcel(one["number"], _bytes(one["table"]), _bytes(one["manifest"]) or b"")
+            for one in read["outbox"]
+        ]
+        return _state(read["state"]), read["position"], parcels
+
+    def save(self, state: StreamState, position: Any, outbox: Sequence[Parcel]) -> None:
+        """*state* is on the disk, with the *position* of the source and what goes out next."""
+        whole = {
+            "version": _VERSION,
+            "state": _plain(state),
+            "position": position,
+            "outbox": [
+                {"number": one.number, "table": _text(one.table), "manifest": _text(one.manifest)}
+                for one in outbox
+            ],
+        }
+        body = json.dumps(whole).encode()
+        write_file(self._path, digest(body).encode() + b"\n" + body, force=True, private=True)
+
+    def close(self) -> None:
+        """Another process may have the stream."""
+        os.close(self._lock)
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else base64.b85encode(data).decode()
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else base64.b85decode(text)
+
+
+def _frame_text(frame: pl.DataFrame) -> str:
+    buffer = io.BytesIO()
+    frame.write_ipc(buffer)
+    return _text(buffer.getvalue()) or ""
+
+
+def _frame(text: str) -> pl.DataFrame:
+    return pl.read_ipc(io.BytesIO(_bytes(text) or b""))
+
+
+def _array(values: npt.NDArray[Any]) -> list[str]:
+    return [values.dtype.str, _text(values.tobytes()) or ""]
+
+
+def _array_of(told: list[str]) -> npt.NDArray[Any]:
+    return np.frombuffer(_bytes(told[1]) or b"", dtype=told[0]).copy()
+
+
+def _classes(one: Classes) -> list[list[str]]:
+    return [_array(part) for part in (one.people, one.home, one.standing, one.over)]
+
+
+def _plain(state: StreamState) -> dict[str, Any]:
+    return {
+        "window": state.window,
+        "head": state.head,
+        "epoch": [state.epoch.number, _classes(state.epoch.classes), _classes(state.epoch.before)],
+        "open": [_frame_text(part) for part in state.open],
+        "waiting": _frame_text(state.waiting),
+        "through": state.through,
+        "latest": state.latest if np.isfinite(state.latest) else None,
+        "keys": [_array(part) for part in state.keys],
+        "counts": asdict(state.counts),
+    }
+
+
+def _state(read: dict[str, Any]) -> StreamState:
+    number, classes, before = read["epoch"]
+    return StreamState(
+        window=read["window"],
+        head=read["head"],
+        epoch=Epoch(number, Classes(*map(_array_of, classes)), Classes(*map(_array_of, before))),
+        open=tuple(map(_frame, read["open"])),
+        waiting=_frame(read["waiting"]),
+        through=read["through"],
+        latest=float("-inf") if read["latest"] is None else read["latest"],
+        keys=tuple(map(_array_of, read["keys"])),
+        counts=Counts(**read["counts"]),
+    )

@@ -1,0 +1,250 @@
+"""What stream.toml says: the windows, the epoch, the records, and where they come from and go to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from velado.errors import ParameterError, SchemaError
+from velado.release.guarantees.k_anonymity import CROWD
+from velado.settings import Setting, read_toml, settings
+from velado.text import say
+
+Aggregate = Literal["last", "first", "mean", "min", "max", "sum", "count", "list"]
+Text = Annotated[str, Setting(items=1)]
+
+
+def _methods() -> Iterable[type[Any]]:
+    from velado.release.methods import METHODS  # which import the goal, and that reads settings
+
+    return METHODS
+
+
+@settings(section="window")
+class WindowSettings:
+    """[window]: when a window ends, and what becomes of records that come too late or too many.
+
+    >>> WindowSettings(by="people", size=200).most
+    100000
+    """
+
+    by: Annotated[
+        Literal["time", "count", "people"], Setting("what a window is full of: seconds, records or people")
+    ] = "time"
+    size: Annotated[float, Setting("seconds, records or people of one window", gt=0, le=1e9)] = 60.0
+    lateness: Annotated[
+        float, Setting("seconds a window by time stays open for records that come late", ge=0, le=86_400)
+    ] = 0.0
+    late: Annotated[
+        Literal["drop", "next"], Setting("records whose window has ended: left out, or put into the next one")
+    ] = "drop"
+    ahead: Annotated[
+        float, Setting("seconds a record's time may lie ahead of the clock; beyond it is refused", ge=0)
+    ] = 60.0
+    clock: Annotated[
+        Literal["arrival", "record"],
+        Setting("what ends windows by time: the clock of this machine, or the latest time of a record"),
+    ] = "arrival"
+    most: Annotated[
+        int, Setting("records of one window; a burst beyond ends it early", ge=1, le=10_000_000)
+    ] = 100_000
+    rest: Annotated[
+        Literal["keep", "close"],
+        Setting("the open window when the stream is stopped: kept for the next start, or ended"),
+    ] = "keep"
+
+
+@settings(section="people")
+class PeopleSettings:
+    """[people]: the classes people are shown in, and how long newcomers wait for one.
+
+    >>> PeopleSettings(k=3).least
+    6
+    """
+
+    k: Annotated[int, CROWD, Setting("people in every published group")] = 5
+    start: Annotated[
+        int | None, Setting("people a class starts with; without it twice k", ge=2, le=1_000_000)
+    ] = None
+    epoch: Annotated[int, Setting("windows for which classes are held", ge=1, le=10_000_000)] = 480
+    wait: Annotated[
+        int, Setting("windows a newcomer's records wait for a class before they are left out", ge=0, le=1000)
+    ] = 10
+
+    @property
+    def least(self) -> int:
+        """How many people a class starts with."""
+        return 2 * self.k if self.start is None else self.start
+
+    def __post_init__(self) -> None:
+        if self.start is not None and self.start < self.k:
+            raise ParameterError(
+                say("'start' in [people] is {start}, and k is {k}.", start=self.start, k=self.k),
+                "A class that starts below k can never be shown.",
+                "Ask for a start of at least k; twice k leaves room for people who leave.",
+            )
+
+
+@settings(section="record")
+class RecordSettings:
+    """[record]: how one record is read.
+
+    >>> RecordSettings(time="at").format
+    'json'
+    """
+
+    format: Annotated[
+        Literal["json", "csv"], Setting("a JSON object on each line, or the lines of a CSV file")
+    ] = "json"
+    time: Annotated[
+        str, Setting("the field with a record's time: Unix seconds, or ISO 8601; without it its arrival")
+    ] = ""
+    id: Annotated[
+        str,
+        Setting(
+            "the field that tells a person's records apart; without it records equal in every byte are one, if they have a time"
+        ),
+    ] = ""
+    undeclared: Annotated[
+        Literal["refuse", "drop"],
+        Setting("a record with a field the schema does not name: refused, or read without the field"),
+    ] = "refuse"
+    most_bytes: Annotated[int, Setting("the longest record", ge=16, le=1 << 24)] = 65_536
+    remember: Annotated[
+        int, Setting("windows in which a record that comes again is recognized", ge=0, le=1000)
+    ] = 10
+
+
+@settings(section="source")
+class SourceSettings:
+    """[source]: where records come from.
+
+    >>> SourceSettings(kind="files", path="in.jsonl").follow
+    False
+    """
+
+    kind: Annotated[Literal["stdin", "files", "mqtt", "kafka"], Setting("what is read")] = "stdin"
+    path: Annotated[str, Setting("files: a file, or a pattern of files read in the order of their names")] = (
+        ""
+    )
+    follow: Annotated[bool, Setting("files: wait for more at the end of the last file")] = False
+    host: Annotated[str, Setting("mqtt: the broker's host")] = "127.0.0.1"
+    port: Annotated[int, Setting("mqtt: the broker's port", ge=1, le=65_535)] = 1883
+    servers: Annotated[str, Setting("kafka: the brokers to begin with, as host:port, host:port")] = ""
+    topic: Annotated[str, Setting("mqtt, kafka: the topic to read; mqtt allows wildcards")] = ""
+    client: Annotated[str, Setting("mqtt: the name of the session; kafka: the consumer group")] = "velado"
+    username: Annotated[str, Setting("mqtt, kafka: the user; kafka asks with SCRAM-SHA-512")] = ""
+    password_file: Annotated[str, Setting("mqtt, kafka: the file that holds the password")] = ""
+    ca_file: Annotated[
+        str, Setting("mqtt, kafka: certificates of who may have signed the broker's; turns TLS on")
+    ] = ""
+    gaps: Annotated[
+        Literal["refuse", "count"],
+        Setting("kafka: messages the brokers removed before they were read: an error, or counted as lost"),
+    ] = "refuse"
+    queue: Annotated[
+        int, Setting("messages that may wait; then the sender is held back", ge=1, le=10_000_000)
+    ] = 20_000
+    durable: Annotated[
+        bool, Setting("write the journal through to the disk before a message is confirmed")
+    ] = True
+
+
+@settings(section="sink")
+class SinkSettings:
+    """[sink]: where windows go to.
+
+    >>> SinkSettings().path
+    'windows'
+    """
+
+    kind: Annotated[Literal["folder", "mqtt", "kafka"], Setting("where windows are published")] = "folder"
+    path: Annotated[str, Setting("folder: where a table and a manifest of each window are written")] = (
+        "windows"
+    )
+    topic: Annotated[
+        str,
+        Setting(
+            "mqtt: tables go to TOPIC/table, manifests to TOPIC/manifest; kafka: both to the topic, in order"
+        ),
+    ] = ""
+
+
+@settings(kw_only=True)
+class StreamSettings:
+    """stream.toml as a whole; paths in it are relative to the file.
+
+    >>> StreamSettings(schema="schema.toml").people.k
+    5
+    """
+
+    name: Annotated[str, Setting("the stream's public name", items=1)] = "stream"
+    schema: Annotated[Text, Setting("the schema's file")]
+    state: Annotated[Text, Setting("the private folder of state and journal")] = "private"
+    key: Annotated[str, Setting("the owner's key file; without it the key of this user")] = ""
+    metrics: Annotated[str, Setting("a file that counts are written to, as Prometheus reads them")] = ""
+    method: Annotated[Any, Setting("how classes are made", parts=_methods, kind="method")] = "mondrian"
+    window: WindowSettings = WindowSettings()
+    people: PeopleSettings = PeopleSettings()
+    record: RecordSettings = RecordSettings()
+    readings: Annotated[
+        Mapping[str, tuple[Aggregate, ...]],
+        Setting(
+            "what a person's records of a window become, for each column; without it the last value",
+            example='readings = { pulse = ["mean", "max"] }',
+        ),
+    ] = field(default_factory=dict)
+    source: SourceSettings = SourceSettings()
+    sink: SinkSettings = SinkSettings()
+
+    def __post_init__(self) -> None:
+        if self.window.clock == "record" and not self.record.time:
+            raise ParameterError(
+                "Windows are to end by the times of records, and [record] names no field 'time'.",
+                "There would be no clock at all.",
+                "Name the field, or leave clock out of [window].",
+            )
+        if self.source.kind in ("mqtt", "kafka") and not (self.record.time or self.record.id):
+            raise ParameterError(
+                say(
+                    "Records come over {kind}, and [record] names neither 'time' nor 'id'.",
+                    kind=self.source.kind,
+                ),
+                "A broker may deliver a message again, and nothing would tell it from a second, equal reading.",
+                "Name the field with a record's time, or the one that tells records apart.",
+            )
+        for kind, needed, given in (
+            ("files", "path", self.source.path),
+            ("mqtt", "topic", self.source.topic),
+            ("kafka", "topic", self.source.topic),
+            ("kafka", "servers", self.source.servers),
+        ):
+            if self.source.kind == kind and not given:
+                raise _lacks("source", kind, needed)
+        if self.sink.kind != "folder" and not self.sink.topic:
+            raise _lacks("sink", self.sink.kind, "topic")
+        if self.sink.kind == "kafka" and not self.source.servers:
+            raise _lacks("source", "kafka", "servers")
+
+
+def _lacks(section: str, kind: str, key: str) -> ParameterError:
+    return ParameterError(
+        say("[{section}] is of kind {kind} and names no '{key}'.", section=section, kind=kind, key=key),
+        "Where to read or write cannot be known.",
+        say("Add {key}.", key=key),
+    )
+
+
+def read_stream(path: str | Path) -> StreamSettings:
+    """The settings of a stream.toml, or an error that names the place of the mistake.
+
+    >>> read_stream("missing.toml")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.SchemaError: There is no file 'missing.toml'...
+    """
+    try:
+        return read_toml(Path(path), StreamSettings, say("the stream file"))
+    except ParameterError as wrong:  # in a file it is the file that must be corrected
+        raise SchemaError(wrong.what, wrong.why, wrong.fix) from None

@@ -1,0 +1,70 @@
+"""Runs of a stream that are killed at a point of one's choice: `python killing.py STREAM_FILE`, one order a line on standard input.
+
+"events 17" kills the run at its 17th touch of the world after the start (an open, rename, mkdir, connect …, as Python's audit hooks
+see them), "seconds 0.25" so long after its start, "end" lets it end. Each run is a fork of this process, which has imported
+everything and done nothing, so that a run costs what it does and no start.
+"""
+
+import os
+import signal
+import sys
+import time
+
+
+def die_at(events: int) -> None:
+    """This process kills itself at that event."""
+    left = events
+
+    def count(name: str, args: object) -> None:
+        nonlocal left
+        if name.startswith(("open", "os.", "socket.connect", "shutil.")):
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(count)
+
+
+def one_run(config: str, order: str) -> str:
+    """How the run ended: "killed", "ended", or "failed"."""
+    from velado.release.stream.connectors.runner import run_stream
+
+    kind, _, amount = order.partition(" ")
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            if kind == "events":
+                die_at(int(amount))
+            idle = time.time()
+
+            def told(window: object, delay: float) -> None:
+                nonlocal idle
+                idle = time.time()
+
+            run_stream(config, tell=told, stop=lambda: time.time() - idle > (2.5 if kind == "end" else 20))
+            code = 0
+        finally:
+            os._exit(code)
+    if kind == "seconds":
+        time.sleep(float(amount))
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    return (
+        "killed"
+        if os.WIFSIGNALED(status)
+        else "ended"
+        if os.WEXITSTATUS(status) == 0
+        else f"failed {os.WEXITSTATUS(status)}"
+    )
+
+
+if __name__ == "__main__":
+    import confluent_kafka  # noqa: F401
+    import paho.mqtt.client  # noqa: F401
+
+    import velado.release.methods.mondrian
+    import velado.release.stream.connectors.runner  # noqa: F401
+
+    for told in sys.stdin:
+        print(one_run(sys.argv[1], told.strip()), flush=True)

@@ -1,0 +1,39 @@
+"""What docs/how-to/stream-from-devices.md shows works as it stands."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from velado.release.stream.manifest import check_chain
+from velado.release.stream.stream_settings import StreamSettings
+from velado.settings import read_toml
+
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "stream-from-devices.md"
+
+
+def test_the_how_to_publishes_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from velado.release.stream.connectors.runner import run_stream
+
+    monkeypatch.setenv("VELADO_STATE", str(tmp_path / "own"))
+    blocks = re.findall(r"```toml\n(.*?)```", PAGE.read_text("utf-8"), re.S)
+    (tmp_path / "schema.toml").write_text(blocks[0])
+    (tmp_path / "stream.toml").write_text(blocks[1])
+    drawn = np.random.default_rng(1)
+    ages = drawn.integers(18, 90, 60).tolist()
+    with (tmp_path / "readings.jsonl").open("w") as file:
+        for second in range(0, 180, 10):
+            for one in range(60):
+                record = {"patient": f"p{one}", "age": ages[one], "sex": "FM"[one % 2]}
+                record |= {"pulse": int(drawn.integers(50, 120)), "at": 1_700_000_040 + second + one / 100}
+                file.write(json.dumps(record) + "\n")
+    done = run_stream(tmp_path / "stream.toml")
+    tables = sorted((tmp_path / "windows").glob("*.csv"))
+    assert done.windows == 3 and len(tables) == 3
+    assert tables[0].read_text().startswith("age,sex,pulse_mean,pulse_max\n")
+    manifests = [path.read_bytes() for path in sorted((tmp_path / "windows").glob("*.json"))]
+    assert check_chain(manifests, {int(path.stem): path.read_bytes() for path in tables}) == 3
+    assert done.state.counts.published == 60 * 18
+    read_toml('schema = "s.toml"\n[record]\ntime = "at"\n' + blocks[2], StreamSettings)

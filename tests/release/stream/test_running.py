@@ -1,0 +1,197 @@
+"""A stream that is killed anywhere publishes no record twice and loses none; a real broker delivers to it and gets its windows."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from velado.errors import InputError, OutputError, TableError
+from velado.release.stream.connectors.runner import run_stream
+from velado.release.stream.manifest import check_chain
+
+from .brokers import BROKER, mosquitto
+from .stream_trials import line
+
+SCHEMA = """
+[columns.who]
+role = "identifier"
+person = true
+[columns.age]
+role = "quasi"
+kind = "numeric"
+bounds = [0, 120]
+[columns.sex]
+role = "quasi"
+[columns.tag]
+role = "sensitive"
+kind = "numeric"
+identifier = "accept"
+side_door = "accept"
+reason = "the test tells records apart by it"
+"""
+STREAM = """
+schema = "schema.toml"
+key = "owner.key"
+metrics = "metrics.prom"
+[window]
+by = "count"
+size = 40
+[people]
+k = 3
+[source]
+kind = "files"
+path = "records-*.jsonl"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    (tmp_path / "owner.key").write_bytes(bytes(range(40)))
+    (tmp_path / "stream.toml").write_text(STREAM)
+    return tmp_path
+
+
+AGES = np.random.default_rng(3).integers(20, 90, 40).tolist()
+TAGS = [
+    [1000 * window + int(one) for one in np.random.default_rng(window).permutation(40)]
+    for window in range(60)
+]
+
+
+def reading(window: int, one: int, **more: object) -> bytes:
+    return line(f"p{one}", AGES[one], "FM"[one % 2], TAGS[window][one], **more)
+
+
+def write_lines(folder: Path, windows: int, people: int = 40) -> None:
+    rows = [reading(window, one) for window in range(windows) for one in range(people)]
+    half = len(rows) // 2
+    (folder / "records-1.jsonl").write_bytes(b"\n".join(rows[:half]) + b"\n")
+    (folder / "records-2.jsonl").write_bytes(b"\n".join(rows[half:]) + b"\n")
+
+
+def tags(folder: Path) -> list[float]:
+    """The tags of all published rows; each record has its own."""
+    return sorted(tag for path in (folder / "windows").glob("*.csv") for tag in pl.read_csv(path)["tag"])
+
+
+def chain(folder: Path) -> int:
+    found = sorted((folder / "windows").glob("*.json"))
+    tables = {int(path.stem): path.read_bytes() for path in (folder / "windows").glob("*.csv")}
+    return check_chain([path.read_bytes() for path in found], tables)
+
+
+def test_files_are_published_in_windows_and_a_second_run_adds_nothing(folder: Path) -> None:
+    write_lines(folder, 4)
+    assert run_stream(folder / "stream.toml").windows == 4
+    assert tags(folder) == sorted(1000 * w + one for w in range(4) for one in range(40))
+    assert chain(folder) == 4
+    assert run_stream(folder / "stream.toml").windows == 0
+    assert (folder / "private").stat().st_mode & 0o777 == 0o700
+    assert 'velado_stream_published{stream="stream"} 160.0' in (folder / "metrics.prom").read_text()
+
+
+def test_csv_files_are_read_by_their_header(folder: Path) -> None:
+    rows = [f"p{one},{AGES[one]},F,{TAGS[0][one]}" for one in range(40)] + ["p1,3", "p2,x,F,1"]
+    (folder / "records-1.jsonl").write_text("\n".join(["who,age,sex,tag", *rows]) + "\n")
+    text = (folder / "stream.toml").read_text() + '[record]\nformat = "csv"\n'
+    (folder / "stream.toml").write_text(text)
+    done = run_stream(folder / "stream.toml")
+    assert tags(folder) == list(range(40)) and done.state.counts.refused == {"broken": 1, "kind": 1}
+
+
+def test_what_was_on_its_way_out_is_handed_over_again(folder: Path) -> None:
+    write_lines(folder, 3)
+    (folder / "windows").mkdir()
+    stranger = folder / "windows" / "000002.csv"
+    stranger.write_text("age\n")
+    with pytest.raises(OutputError, match="other content"):  # the first window is out, the others are not
+        run_stream(folder / "stream.toml")
+    assert len(list((folder / "windows").glob("*.json"))) == 1
+    stranger.unlink()
+    run_stream(folder / "stream.toml")
+    assert tags(folder) == sorted(1000 * w + one for w in range(3) for one in range(40))
+    assert chain(folder) == 3
+
+
+def test_a_changed_state_and_a_strangers_window_are_refused(folder: Path) -> None:
+    write_lines(folder, 2)
+    (folder / "windows").mkdir()
+    (folder / "windows" / "000001.csv").write_text("age\n")
+    with pytest.raises(OutputError, match="other content"):
+        run_stream(folder / "stream.toml")
+    state = folder / "private" / "state.json"
+    state.write_bytes(
+        state.read_bytes().replace(b'"window": 1', b'"window": 0').replace(b'"window": 2', b'"window": 0')
+    )
+    with pytest.raises(TableError, match="not whole"):
+        run_stream(folder / "stream.toml")
+
+
+def test_no_file_is_an_error(folder: Path) -> None:
+    with pytest.raises(InputError, match="no file"):
+        run_stream(folder / "stream.toml")
+
+
+@pytest.fixture
+def port(tmp_path: Path):
+    if not Path(BROKER).exists():
+        pytest.skip("there is no mosquitto on this machine")
+    with mosquitto(tmp_path) as number:
+        yield number
+
+
+def test_records_over_mqtt_reach_windows_and_survive_a_kill(folder: Path, port: int) -> None:
+    mqtt = pytest.importorskip("paho.mqtt.client")
+    from paho.mqtt.enums import CallbackAPIVersion
+
+    text = STREAM.replace(
+        'kind = "files"\npath = "records-*.jsonl"', f'kind = "mqtt"\nport = {port}\ntopic = "ward/#"'
+    )
+    (folder / "stream.toml").write_text(text + '[record]\nid = "n"\n')
+
+    def started() -> subprocess.Popen:
+        return subprocess.Popen(
+            [sys.executable, "-m", "velado", "stream", str(folder / "stream.toml")], stdout=subprocess.DEVNULL
+        )
+
+    def until(windows: int) -> None:
+        begun = time.time()
+        while len(list((folder / "windows").glob("*.json"))) < windows and time.time() - begun < 40:
+            time.sleep(0.05)
+
+    device = mqtt.Client(CallbackAPIVersion.VERSION2, client_id="device")
+    device.connect("127.0.0.1", port)
+    device.loop_start()
+
+    def send(window: int) -> None:
+        for one in range(40):
+            said = reading(window, one, n=window)
+            device.publish(f"ward/{one}", said, qos=1).wait_for_publish(10)
+
+    first = started()
+    while not (folder / "private" / "journal").exists() and first.poll() is None:
+        time.sleep(0.05)
+    time.sleep(1.0)  # subscribed: the session is the broker's from here on
+    send(0)
+    until(1)
+    for one in range(20):  # half a window, then killed
+        device.publish("ward/x", reading(1, one, n=1), qos=1).wait_for_publish(10)
+    time.sleep(0.5)
+    first.kill()
+    first.wait()
+    send(1)  # the first twenty of them once more: duplicates
+    second = started()
+    until(2)
+    os.kill(second.pid, signal.SIGTERM)
+    assert second.wait(20) == 0
+    device.disconnect()
+    device.loop_stop()
+    assert tags(folder) == sorted(1000 * w + one for w in range(2) for one in range(40))
+    assert chain(folder) == 2

@@ -1,0 +1,285 @@
+"""Held together over all releases of a history: nobody below k, no value above the bound, or nothing leaves."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from velado.apps.cli import run
+from velado.data.history_file import create_history, history_held
+from velado.data.keys import Key
+from velado.data.schema import Schema
+from velado.data.staging import StagedFolder
+from velado.errors import GuaranteeNotMet, HistoryError, ParameterError, SuppressionLimitExceeded
+from velado.release.history.record import Record
+from velado.release.history.together import Together
+from velado.study.run import Published, apply_recipe, publish
+
+KEY = Key(bytes(range(40)))
+SCHEMA = Schema.from_dict(
+    {
+        "columns": {
+            "id": {"role": "identifier", "person": True},
+            "age": {"role": "quasi", "kind": "numeric"},
+            "place": {"role": "quasi", "kind": "numeric"},
+            "illness": {"role": "sensitive", "kind": "categorical"},
+        }
+    }
+)
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VELADO_STATE", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    path = tmp_path / "visits.history"
+    create_history(path, KEY)
+    return path
+
+
+def everybody(seed: int = 0, people: int = 120) -> pl.DataFrame:
+    random = np.random.default_rng(seed)
+    return pl.DataFrame(
+        {
+            "id": [f"person {p}" for p in range(people)],
+            "age": random.integers(18, 90, people),
+            "place": random.integers(0, 40, people),
+            "illness": random.choice(["flu", "asthma", "gout", "hiv"], people),
+        }
+    )
+
+
+def deliveries(seed: int, count: int, churn: int = 6) -> list[pl.DataFrame]:
+    random, frame = np.random.default_rng(seed), everybody(seed)
+    here, out = np.arange(80), []
+    for _ in range(count):
+        out.append(frame[here])
+        stay = random.permutation(here)[churn:]
+        others = np.setdiff1d(np.arange(frame.height), here)
+        here = np.concatenate([stay, random.permutation(others)[:churn]])
+    return out
+
+
+def send(frame: pl.DataFrame, out: Path, history: Path, together: Any, **given: Any) -> Published:
+    given = {"k": 3, "suppression": 0.5, "bound": "off", "schema": SCHEMA, **given}
+    return publish(frame, method="mondrian", out=out, key=KEY, history=history, together=together, **given)
+
+
+def written(done: Published) -> pl.DataFrame:
+    """What left, with whose row each is: the owner's row numbers tell."""
+    table = pl.read_csv(done.public / "table.csv", infer_schema=False)
+    names = done.release.original.frame["id"][done.release.rows]
+    return table.with_columns(names.alias("who"))
+
+
+def test_people_held_together_never_have_fewer_than_k_candidates(tmp_path: Path, history: Path) -> None:
+    shown: list[dict[str, tuple[str, str]]] = []
+    for t, frame in enumerate(deliveries(3, 4)):
+        done = send(frame, tmp_path / f"{t}", history, "people")
+        shown.append({row["who"]: (row["age"], row["place"]) for row in written(done).iter_rows(named=True)})
+        for who in {name for one in shown for name in one}:
+            mine = [t for t, one in enumerate(shown) if who in one]
+            alike = [u for u in shown[mine[0]] if all(shown[t].get(u) == shown[t][who] for t in mine)]
+            assert len(alike) >= 3
+        promise = json.loads((done.public / "manifest.json").read_text())["promise"]["over_time"]
+        assert promise["type"] == "guaranteed" and promise["reader"] == "in" and promise["needed"] == 3
+        assert "Guaranteed." in (done.private / "report.html").read_text()
+
+
+def test_released_each_alone_the_same_deliveries_do_fall_below_k(tmp_path: Path, history: Path) -> None:
+    last = None
+    for t, frame in enumerate(deliveries(3, 4)):
+        last = send(frame, tmp_path / f"{t}", history, None)
+    assert last is not None and last.release.over_time is None
+    with history_held(history, KEY) as file:
+        from velado.release.history.record import told_by
+
+        assert told_by(Record.of(file.entries), 3).inside.below > 0
+
+
+def test_a_written_row_that_leaves_its_class_stops_the_release(
+    tmp_path: Path, history: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    true = StagedFolder.pour
+
+    def altered(self: StagedFolder, name: str, pieces: Iterable[bytes]) -> str:
+        lines = b"".join(pieces).split(b"\n")
+        lines[1] = b"50,7," + lines[1].rsplit(b",", 1)[1]
+        return true(self, name, [b"\n".join(lines)])
+
+    monkeypatch.setattr(StagedFolder, "pour", altered)
+    with pytest.raises(GuaranteeNotMet, match="candidates"):
+        send(everybody(), tmp_path / "a", history, "people")
+    assert not (tmp_path / "a").exists()
+
+
+def test_too_many_given_up_is_an_error_that_says_how_many(tmp_path: Path, history: Path) -> None:
+    frame = everybody()
+    send(frame[:60], tmp_path / "a", history, "people")
+    with pytest.raises(SuppressionLimitExceeded, match="given up"):
+        send(frame[30:62], tmp_path / "b", history, "people", suppression=0.0)
+    assert not (tmp_path / "b").exists()
+
+
+def test_much_coming_and_going_is_warned_of(tmp_path: Path, history: Path) -> None:
+    first, second = deliveries(1, 2, churn=10)
+    send(first, tmp_path / "a", history, "people")
+    said = send(second, tmp_path / "b", history, "people").release.warnings
+    assert any("classes for life lose much detail" in line for line in said)
+
+
+def test_several_rows_of_a_person_are_refused_where_people_are_held(tmp_path: Path, history: Path) -> None:
+    twice = pl.concat([everybody(), everybody()[:1]])
+    with pytest.raises(ParameterError, match="several rows"):
+        send(twice, tmp_path / "a", history, "people")
+
+
+def test_counts_of_groups_stand_in_the_place_of_values(tmp_path: Path, history: Path) -> None:
+    frame, life = everybody(3), dict[str, dict[str, int]]()
+    labels = dict[str, str | None]()
+    for t, delivery in enumerate(deliveries(3, 4, churn=25)):
+        done = send(delivery, tmp_path / f"{t}", history, Together(what="values", group=10))
+        table = written(done)
+        assert "illness" not in table.columns
+        counts = pl.read_csv(done.public / "values.csv")
+        told: dict[str, dict[str, int]] = {}
+        for group, value, count in counts.iter_rows():
+            told.setdefault(group, {})[value] = count
+        assert {one for one in table["illness_group"] if one} == set(told)
+        for group, histogram in told.items():
+            assert 2 * max(histogram.values()) <= sum(histogram.values()) >= 10
+            assert life.setdefault(group, histogram) == histogram  # the same in every release
+        for who, label in table.select("who", "illness_group").iter_rows():
+            assert labels.setdefault(who, label) == label  # a group is for life
+        promise = json.loads((done.public / "manifest.json").read_text())["promise"]["over_time"]
+        assert promise["type"] == "guaranteed" and promise["together"] == "values"
+    true = dict(frame.select("id", "illness").iter_rows())
+    members: dict[str, Counter[str]] = {}
+    for who, label in labels.items():
+        if label:
+            members.setdefault(label, Counter())[true[who]] += 1
+    assert members == {name: Counter(found) for name, found in life.items()}
+
+
+def test_groups_of_values_do_not_depend_on_values(tmp_path: Path) -> None:
+    frame, tables = everybody(5), []
+    for number, values in enumerate((frame["illness"], frame["illness"].reverse())):
+        path = tmp_path / f"h{number}"
+        create_history(path, KEY)
+        done = send(
+            frame.with_columns(values.alias("illness")),
+            tmp_path / f"{number}",
+            path,
+            Together(what="values", most="9/10"),
+        )
+        tables.append(written(done).sort("who"))
+    assert tables[0].equals(tables[1])
+
+
+def test_a_group_that_breaks_the_bound_gets_no_values_for_life(tmp_path: Path, history: Path) -> None:
+    frame = everybody(5).with_columns(
+        pl.when(pl.col("age") > 50).then(pl.lit("flu")).otherwise(pl.col("illness")).alias("illness")
+    )
+    first = written(send(frame[:80], tmp_path / "a", history, Together(what="values", group=10)))
+    bare = set(first.filter(pl.col("illness_group").is_null())["who"])
+    assert 0 < len(bare) < 80
+    mended = frame.with_columns(everybody(9)["illness"])
+    then = written(send(mended[:80], tmp_path / "b", history, Together(what="values", group=10)))
+    assert set(then.filter(pl.col("illness_group").is_null())["who"]) == bare
+
+
+def test_too_few_newcomers_get_no_values_and_are_not_tried_again(tmp_path: Path, history: Path) -> None:
+    frame = everybody(5)
+    ask = Together(what="values", group=10)
+    send(frame[:60], tmp_path / "a", history, ask)
+    send(frame[:64], tmp_path / "b", history, ask)
+    last = written(send(frame[:76], tmp_path / "c", history, ask))
+    bare = set(last.filter(pl.col("illness_group").is_null())["who"])
+    assert {f"person {p}" for p in range(60, 64)} <= bare
+
+
+@pytest.mark.parametrize("role", ["other", "sensitive"])
+def test_raw_columns_beside_groups_of_values_are_refused(tmp_path: Path, history: Path, role: str) -> None:
+    columns = {name: column.to_dict() for name, column in SCHEMA.columns.items()}
+    schema = Schema.from_dict({"columns": {**columns, "note": {"role": role}}})
+    frame = everybody().with_columns(pl.lit("x").alias("note"))
+    with pytest.raises(ParameterError, match=r"as it is|one sensitive"):
+        send(frame, tmp_path / "a", history, "values", schema=schema)
+
+
+def test_an_older_copy_lowers_the_promise_to_measured_in_the_manifest(tmp_path: Path, history: Path) -> None:
+    first, second, third = deliveries(2, 3, churn=2)
+    for what in ("people", "values"):
+        path = tmp_path / f"{what}.history"
+        create_history(path, KEY)
+        send(first, tmp_path / f"{what} a", path, what)
+        copy = path.read_bytes()
+        send(second, tmp_path / f"{what} b", path, what)
+        path.write_bytes(copy)
+        done = send(third, tmp_path / f"{what} c", path, what)
+        promise = json.loads((done.public / "manifest.json").read_text())["promise"]["over_time"]
+        assert promise["type"] == "measured" and "older copy" in promise["why_measured"]
+        assert any("Nothing is promised over all releases" in line for line in done.release.warnings)
+
+
+def test_a_history_is_of_one_kind(tmp_path: Path, history: Path) -> None:
+    send(everybody(), tmp_path / "a", history, "values")
+    for number, other in enumerate((None, "people")):
+        with pytest.raises(HistoryError, match="another --together"):
+            send(everybody(), tmp_path / f"b{number}", history, other)
+
+
+def test_a_recipe_holds_on_and_not_without_its_history(tmp_path: Path, history: Path) -> None:
+    first, second = deliveries(2, 2, churn=2)
+    send(first, tmp_path / "a", history, Together(what="people", start=8))
+    recipe = tmp_path / "a" / "private" / "recipe.toml"
+    with pytest.raises(ParameterError, match="no history"):
+        apply_recipe(recipe, second, tmp_path / "b", key=KEY)
+    done = apply_recipe(recipe, second, tmp_path / "b", key=KEY, history=history)
+    assert done.release.over_time is not None and done.release.over_time.promise == "guaranteed"
+
+
+def test_the_flags_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    everybody().write_csv(tmp_path / "t.csv")
+    (tmp_path / "s.toml").write_text(
+        "[columns]\n"
+        'id = {role = "identifier", person = true}\nage = {role = "quasi", kind = "numeric"}\n'
+        'place = {role = "quasi", kind = "numeric"}\nillness = {role = "sensitive"}\n'
+    )
+    path = str(tmp_path / "h")
+    assert run(["history", "create", path]) == 0
+    call = ["anonymize", str(tmp_path / "t.csv"), "--schema", str(tmp_path / "s.toml"), "-m", "mondrian"]
+    over = [*call, "--history", path, "-o", str(tmp_path / "o")]
+    assert run([*call, "-o", str(tmp_path / "o"), "--together", "values"]) != 0  # no history
+    assert run([*over, "--start", "9"]) != 0
+    assert run([*over, "--together", "values", "--most", "2"]) != 0
+    capsys.readouterr()
+    assert run([*over, "--together", "values", "--most", "2/3", "--group", "12"]) == 0
+    said = " ".join("".join(capsys.readouterr()).split())
+    assert "known with more than 2/3" in said and "Guaranteed" in said
+    assert (tmp_path / "o" / "release" / "values.csv").exists()
+
+
+def test_who_is_forgotten_takes_the_whole_class_out(tmp_path: Path, history: Path) -> None:
+    frame = everybody()
+    first = written(send(frame, tmp_path / "a", history, "people"))
+    box = first.filter(pl.col("who") == "person 5").select("age", "place")
+    members = set(first.join(box, on=["age", "place"])["who"])
+    (tmp_path / "k").write_bytes(KEY.secret)
+    call = ["history", "forget", str(history), "--key", str(tmp_path / "k")]
+    assert run([*call, "nobody we know"]) != 0
+    assert run([*call, "person 5"]) == 0
+    rest = frame.filter(pl.col("id") != "person 5")
+    for name in ("b", "c"):
+        shown = set(written(send(rest, tmp_path / name, history, "people"))["who"])
+        assert shown == set(first["who"]) - members
