@@ -19,6 +19,7 @@ from velado.data.schema import Schema
 from velado.errors import InputError
 from velado.release.operations.round_numbers import RoundNumbers
 from velado.release.side_doors import SideDoor, decided_doors
+from velado.release.side_doors.decisions import DECISIONS
 from velado.study.recipe import Recipe
 
 from .desks import Desk, people_csv
@@ -101,7 +102,7 @@ def looked_at(desk: Desk, *doors: dict[str, object], **more: object) -> str:
     return digest
 
 
-@pytest.mark.parametrize("decision", ["hold", "round", "generalize", "quasi"])
+@pytest.mark.parametrize("decision", [one.name for one in DECISIONS.values() if not one.keeps_open])
 def test_a_door_that_still_stands_open_is_undecided_whatever_was_done(desk: Desk, decision: str) -> None:
     decide(desk, "cost", decision=decision, step="100")
     digest = looked_at(desk, door("cost"))
@@ -128,6 +129,14 @@ def test_a_door_is_decided_when_the_recipe_carries_a_reason(desk: Desk) -> None:
     assert not deciding.decided(told, undone)
     again = deciding.with_door(recipe, told, DoorAnswer(decision="hold", column="cost"))
     assert again.doors == ()
+
+
+def test_the_page_offers_every_decision_that_fits(desk: Desk) -> None:
+    looked_at(desk, door("cost"), door("ward"), door())
+    page = desk.get("/look").text
+    offered = {one.name: page.count(f'value="{one.name}"') for one in DECISIONS.values()}
+    kinds = (["numeric"], ["categorical"], [])
+    assert offered == {one.name: sum(one.fits(kind) for kind in kinds) for one in DECISIONS.values()}
 
 
 def test_a_decision_holds_for_the_figures_it_was_taken_on(desk: Desk) -> None:

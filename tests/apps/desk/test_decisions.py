@@ -386,6 +386,7 @@ DOORS = {
     "velado.release.operations._operation": {"Operation", "columns_of"},
     "velado.release.release": {"Release"},
     "velado.release.side_doors": {"DoorDecision", "SideDoor"},
+    "velado.release.side_doors.decisions": {"DECISIONS", "Decision"},
     "velado.release.why_suppressed": {"why_suppressed"},
     "velado.measures.risk.reidentification": {"Reidentification"},
 }

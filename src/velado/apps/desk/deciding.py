@@ -14,26 +14,21 @@ from typing import Any
 from velado.apps.desk.answers import DoorAnswer
 from velado.apps.desk.project import now, operations_left, user
 from velado.data.schema import Column
-from velado.errors import InputError, ParameterError
+from velado.errors import InputError
 from velado.release.side_doors import DoorDecision, SideDoor
+from velado.release.side_doors.decisions import DECISIONS, Decision
 from velado.study.recipe import Recipe
-from velado.text import Sentence, say
 
-DECISIONS: tuple[tuple[str, Sentence], ...] = (
-    ("hold", say("hold the column back")),
-    ("round", say("round its numbers")),
-    ("generalize", say("make it coarser")),
-    ("quasi", say("treat it as something outsiders know")),
-    ("accept", say("publish it all the same, for this reason:")),
-)
-DECIDED: Mapping[str, Sentence] = {
-    "hold": say("held back"),
-    "round": say("numbers rounded"),
-    "generalize": say("made coarser"),
-    "quasi": say("treated as something outsiders know"),
-    "accept": say("published all the same"),
-}
 TAKEN_BACK = "take back"
+"""No decision, but the end of one: what a recipe does to a column is done no longer."""
+
+
+def decision_of(answer: DoorAnswer) -> Decision:
+    """The decision that an answer names; refused if there is no such one."""
+    found = DECISIONS.get(answer.decision)
+    if found is None:
+        raise InputError("This is no decision.", "Nothing was done.", "Choose one of the list.")
+    return found
 
 
 def door_name(door: SideDoor | DoorDecision) -> str:
@@ -72,21 +67,13 @@ def decision_about(door: Mapping[str, Any], recipe: Recipe | None) -> DoorDecisi
 
 def carried(name: str, answer: DoorAnswer, recipe: Recipe) -> bool:
     """Whether the recipe still does what was decided about the door of that *name*."""
-    column = recipe.schema.columns.get(answer.column)
-    if answer.decision == "accept":
-        signed = column is None or (column.published and column.side_door == "accept")
-        return signed and any(door_name(one) == name for one in recipe.doors)
+    column, decision = recipe.schema.columns.get(answer.column), DECISIONS.get(answer.decision)
+    if decision is None:
+        return False
+    kept = not decision.keeps_open or any(door_name(one) == name for one in recipe.doors)
     if column is None:
-        return False
-    if answer.decision == "hold":
-        return not column.published
-    if answer.decision == "quasi":
-        return column.role == "quasi"
-    try:
-        wanted = _operation(column, answer.decision, answer.step).items()
-    except (InputError, ParameterError):
-        return False
-    return any(wanted <= one.items() for one in _entries(recipe))
+        return kept and decision.for_the_table
+    return kept and decision.stands(column, _entries(recipe), answer.step, answer.reason)
 
 
 def standing(answers: Mapping[str, DoorAnswer], recipe: Recipe | None) -> dict[str, DoorAnswer]:
@@ -101,7 +88,7 @@ def answer_of(
 ) -> DoorAnswer:
     """This user's decision, now, about the door of these *columns*."""
     column = chosen if chosen in columns else next(iter(columns), "")
-    if decision == "accept":
+    if decision in DECISIONS and DECISIONS[decision].keeps_open:
         # A quasi-identifier is not signed off; of a pair the other one is.
         signable = _signable(columns, recipe)
         column = column if column in signable else next(iter(signable), "")
@@ -112,7 +99,7 @@ def with_door(recipe: Recipe, door: Mapping[str, Any], answer: DoorAnswer) -> Re
     """The recipe with what was decided about a door that a run found; an acceptance is bound to the figures of that run."""
     made, found = with_decision(recipe, answer), door_shown(door)
     others = tuple(one for one in made.doors if not one.is_about(found))
-    if answer.decision != "accept":
+    if not decision_of(answer).keeps_open:
         return replace(made, doors=others)
     taken = DoorDecision.of(found, reason=answer.reason, by=answer.by, at=answer.at)
     return replace(made, doors=(*others, taken))
@@ -120,62 +107,33 @@ def with_door(recipe: Recipe, door: Mapping[str, Any], answer: DoorAnswer) -> Re
 
 def with_decision(recipe: Recipe, answer: DoorAnswer) -> Recipe:
     """The recipe with what was decided, in the words of recipes: the core judges it when it is run."""
-    if answer.decision == "accept" and not answer.reason:
+    column = recipe.schema.columns.get(answer.column)
+    if column is not None and answer.decision == TAKEN_BACK:
+        return _with_entries(recipe, _others(recipe, column))
+    decision = decision_of(answer)
+    if decision.takes == "reason" and not answer.reason:
         raise InputError(
             "A side door was accepted without a reason.",
             "Somebody must be able to answer for it.",
             "Write why it may be published, or decide otherwise.",
         )
-    column = recipe.schema.columns.get(answer.column)
     if column is None:
-        if answer.decision == "accept":
+        if decision.for_the_table:
             return recipe  # the order of rows and pairs that were not looked at belong to no column
         raise InputError(
             "This side door belongs to no column.",
             "There is nothing to hold back.",
             "Accept it with a reason.",
         )
-    if answer.decision == "hold":
-        return _with_column(recipe, replace(column, publish=False))
-    if answer.decision == "accept":
-        return _with_column(recipe, replace(column, side_door="accept", reason=answer.reason))
-    if answer.decision == "quasi":
-        return _with_column(recipe, replace(column, role="quasi"))
-    others = [one for one in _entries(recipe) if one.get("column") != column.name]
-    if answer.decision == TAKEN_BACK:
-        return _with_entries(recipe, others)
-    return _with_entries(recipe, [*others, _operation(column, answer.decision, answer.step)])
+    made = decision.edit(column, answer.step, answer.reason)
+    if made.operation is None:
+        return _with_column(recipe, made.column)
+    return _with_entries(recipe, [*_others(recipe, column), dict(made.operation)])
 
 
-def _operation(column: Column, decision: str, step: str) -> dict[str, Any]:
-    """The entry of a recipe that a decision is; refused if it cannot be done to such a column."""
-    try:
-        width = float(step.replace(",", "."))
-    except ValueError:
-        raise ParameterError(
-            say("No step was given for '{column}'.", column=column.name),
-            "Numbers are rounded to its multiples.",
-            "Write a number above 0, such as 100.",
-        ) from None
-    if decision == "round":
-        if column.kind != "numeric":
-            raise InputError(
-                say("'{column}' does not hold numbers, so they cannot be rounded.", column=column.name),
-                "Nothing was changed, and nothing was run.",
-                "Hold it back, make it coarser, or decide otherwise.",
-            )
-        return {"name": "round", "column": column.name, "to": width}
-    if decision != "generalize":
-        raise InputError("This is no decision.", "Nothing was done.", "Choose one of the list.")
-    if column.kind == "numeric" and column.taxonomy is None:
-        return {"name": "generalize", "column": column.name, "width": width}
-    if not (width >= 1 and width == width // 1):
-        raise ParameterError(
-            say("'{column}' cannot be made coarser by this step.", column=column.name),
-            "It goes up a hierarchy, level by level.",
-            "Write a whole number of levels, such as 1.",
-        )
-    return {"name": "generalize", "column": column.name, "level": int(width)}
+def _others(recipe: Recipe, column: Column) -> list[dict[str, Any]]:
+    """What the recipe does to other columns."""
+    return [one for one in _entries(recipe) if one.get("column") != column.name]
 
 
 def _signable(columns: Sequence[str], recipe: Recipe) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any
 from velado.errors import EvidenceRefused
 from velado.release.guarantees import GUARANTEES
 from velado.release.side_doors import DoorDecision, SideDoor
+from velado.release.side_doors.decisions import DECISIONS
 from velado.report.manifest import SHOWN_OF_DOORS, package_version
 from velado.text import Language, say
 
@@ -208,16 +209,14 @@ def _columns(manifest: Document, measured: Document | None) -> list[dict[str, An
 def _decisions(manifest: Document) -> list[dict[str, str]]:
     """What was decided about columns, as the recipe carries it: signed for, held back, or altered before it was grouped."""
     columns = manifest["schema"]["columns"]
-    signed = [
-        (name, decision)
+    seen = [
+        (name, one.trace)
+        for one in DECISIONS.values()
         for name, column in columns.items()
-        for decision in ("side_door", "identifier")
-        if column.get(decision) == "accept"
+        if one.seen_in(column)
     ]
-    held = [
-        (name, "held back")
-        for name, column in columns.items()
-        if column.get("publish") is False and column["role"] != "identifier"
+    signed = [
+        (name, "identifier") for name, column in columns.items() if column.get("identifier") == "accept"
     ]
     altered = [
         (name, one["name"])
@@ -227,7 +226,7 @@ def _decisions(manifest: Document) -> list[dict[str, str]]:
     ]
     return [
         {"column": name, "decision": decision, "reason": str(columns[name].get("reason", ""))}
-        for name, decision in (*signed, *held, *altered)
+        for name, decision in (*signed, *seen, *altered)
     ]
 
 

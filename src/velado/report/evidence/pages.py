@@ -7,6 +7,7 @@ from typing import Any
 
 from velado.data.schema import AboutDataset
 from velado.release.side_doors import SideDoor
+from velado.release.side_doors.decisions import DECISIONS
 from velado.report.blocks import (
     Block,
     Bullets,
@@ -396,7 +397,7 @@ def _doors(document: Document) -> Section:
                 say("Decisions about columns, as the recipe carries them"),
                 document["found"]["decisions"],
                 (say("column"), lambda one: one["column"]),
-                (say("decision"), lambda one: _DECISIONS.get(one["decision"]) or _altered(one["decision"])),
+                (say("decision"), lambda one: _traced(one["decision"])),
                 (say("reason"), lambda one: one["reason"] or NOTHING),
                 labels=3,
             )
@@ -404,17 +405,14 @@ def _doors(document: Document) -> Section:
     return section("doors", say("Side doors and decisions"), *blocks)
 
 
-_DECISIONS = {
-    "side_door": say("side door accepted"),
-    "identifier": say("looks like an identifier, signed for"),
-    "held back": say("held back"),
-    "round": say("rounded"),
-    "generalize": say("generalized before the groups were made"),
+_TRACES = {one.trace: one.done for one in DECISIONS.values() if one.trace} | {
+    "identifier": say("looks like an identifier, signed for")
 }
 
 
-def _altered(operation: str) -> str:
-    return say("altered before the groups were made: {operation}", operation=operation)
+def _traced(trace: str) -> str:
+    """What a pack says of a decision: its own words, or the operation that altered the column."""
+    return _TRACES.get(trace) or say("altered before the groups were made: {operation}", operation=trace)
 
 
 def _decided(door: SideDoor, measured: Document) -> str:

@@ -12,7 +12,6 @@ from fastapi.responses import Response
 
 from velado.apps.desk.answers import Answers, DoorAnswer
 from velado.apps.desk.deciding import (
-    DECISIONS,
     TAKEN_BACK,
     answer_of,
     decision_about,
@@ -28,6 +27,7 @@ from velado.apps.desk.screens._screen import go, job_told, page, project_of
 from velado.apps.desk.screens.promise_screen import begin_run
 from velado.apps.desk.walk import Walk
 from velado.errors import InputError
+from velado.release.side_doors.decisions import DECISIONS
 from velado.study.recipe import Recipe
 from velado.text import language
 
@@ -54,7 +54,7 @@ def show(request: Request) -> Response:
             job=job_told(job),
             result=None,
             published=[one for one in columns if one.published],
-            decisions=DECISIONS,
+            decisions=DECISIONS.values(),
             altered=list(dict.fromkeys(altered)),
             take_back=TAKEN_BACK,
         )
@@ -93,8 +93,10 @@ def show(request: Request) -> Response:
         at_once=_PAGE,
         group=group,
         only=asked.get("only", ""),
-        decisions=DECISIONS,
-        kinds=kinds,
+        decisions=DECISIONS.values(),
+        door_kinds={
+            door["name"]: [kinds.get(name, "") for name in door["columns"]] for door in result["doors"]
+        },
         answered=walk.answers.doors,
         worse={
             door["name"]: taken
