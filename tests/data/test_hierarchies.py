@@ -2,8 +2,10 @@
 
 from itertools import pairwise
 
+import polars as pl
 import pytest
 
+from velado import anonymize
 from velado.data.encode import encode
 from velado.data.hierarchies import HIERARCHIES, tree_of
 from velado.data.hierarchies._bundled import rows_of
@@ -11,9 +13,12 @@ from velado.data.hierarchies.ages import AGES
 from velado.data.hierarchies.cep import CEP
 from velado.data.hierarchies.icd10 import BLOCKS, CHAPTERS, ICD10
 from velado.data.hierarchies.municipalities import MUNICIPALITIES, REGIONS, STATES
+from velado.data.hierarchies.titles import titles_for
 from velado.data.schema import BUILDERS, Schema
 from velado.data.table import Table
 from velado.errors import TaxonomyError
+from velado.report.code_titles import codes_told
+from velado.text import told
 
 # IBGE's codes end in a check digit; these nine of the official list do not fit it, and are right all the same.
 ODD_DIGITS = {
@@ -80,7 +85,10 @@ def test_icd_codes_have_category_block_and_chapter() -> None:
     assert found["C50"] == ("C50-C50", "C00-D48")
     assert found["X85"] == ("X85-Y09", "V01-Y98")
     assert ICD10.place(["D49", "18.9", "", "J1"]).unknown == ("D49", "18.9", "", "J1")
-    assert ICD10.meaning("J00-J99")
+    for ranges in (CHAPTERS, BLOCKS):
+        assert all(ICD10.meaning(label) == title and title.strip() for label, title in ranges.items())
+        assert len(set(ranges.values())) == len(ranges)
+    assert len(CHAPTERS) == 22
 
 
 def test_every_block_lies_in_one_chapter_and_none_overlap() -> None:
@@ -121,3 +129,23 @@ def test_each_hierarchy_is_a_builder_of_the_schema(hierarchy: object) -> None:
 
     (column,) = encode(Table.of(pl.DataFrame({"x": values[name]}), schema)).columns
     assert column.tree is not None and column.tree.height >= 2
+
+
+def test_titles_stand_beside_codes_only_where_the_column_holds_such_codes() -> None:
+    title = titles_for(["J18.9", "C50", "?", "I21"])
+    assert (title("I20-I25"), title("I00-I99")) == (BLOCKS["I20-I25"], CHAPTERS["I00-I99"])
+    assert title("I21") == title("*") == titles_for(["ward 1", "ward 2", "J18"])("I20-I25") == ""
+    assert titles_for([])("I20-I25") == ""
+
+
+def test_a_report_says_what_codes_in_the_table_stand_for() -> None:
+    codes = ["J18.9", "J11.0", "C50.1", "C50.9"] * 4
+    frame = pl.DataFrame({"cid": codes, "cost": range(16)})
+    columns = {"cid": {"role": "quasi", "taxonomy": {"builder": "icd-10"}}, "cost": {"role": "other"}}
+    release = anonymize(frame, Schema.from_dict({"columns": columns}), k=8, method="mondrian")
+    shown = release.listed.get_column("cid").unique().to_list()
+    (told_codes,) = codes_told(release.data.columns, release.listed.to_dict())
+    (table,) = told_codes.blocks
+    rows = {row[1]: row[2] for row in table.rows}
+    assert set(rows) <= set(shown) and rows["J09-J18"] == BLOCKS["J09-J18"]
+    assert told(rows["J09-J18"], "pt") != told(rows["J09-J18"], "en")

@@ -6,6 +6,7 @@ import numpy as np
 
 from velado.data.table_bytes import as_texts
 from velado.report.blocks import Block, Bullets, Folded, Section, Table, section, table, text
+from velado.report.code_titles import codes_told
 from velado.report.facts import ReleaseFacts
 from velado.report.phrases import FATES, ROLES
 from velado.text import NOTHING, count, say, share
@@ -98,6 +99,7 @@ def inventory_section(facts: ReleaseFacts) -> Section:
             *shown,
             labels=3,
         ),
+        *codes_told(facts.release.data.columns, facts.release.listed.to_dict()),
     )
 
 

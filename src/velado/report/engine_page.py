@@ -17,6 +17,7 @@ from velado.report.blocks import (
     section,
     table,
 )
+from velado.report.code_titles import codes_told
 from velado.report.engine_facts import EngineFacts
 from velado.report.phrases import note_rows, phrase
 from velado.report.release_page import (
@@ -105,7 +106,12 @@ def engine_public_page(facts: EngineFacts) -> Page:
         ),
         sections=(
             _promise(facts),
-            columns_section(plan.prepared.schema, plan.public_losses, plan.prepared.judged.signed),
+            columns_section(
+                plan.prepared.schema,
+                plan.public_losses,
+                plan.prepared.judged.signed,
+                codes=codes_told(plan.prepared.data.columns, plan.shown.to_dict()),
+            ),
             _limits(facts),
         ),
         footer=footer(facts.output),
@@ -172,6 +178,7 @@ def _loss(facts: EngineFacts) -> Section:
             (say("column"), lambda pair: pair[0]),
             (say("loss of detail"), lambda pair: share(pair[1])),
         ),
+        *codes_told(facts.release.plan.prepared.data.columns, facts.release.plan.shown.to_dict()),
     )
 
 

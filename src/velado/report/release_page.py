@@ -39,6 +39,7 @@ from velado.report.blocks import (
     table,
     text,
 )
+from velado.report.code_titles import codes_told
 from velado.report.facts import OutputFacts, ReleaseFacts, SourceFacts
 from velado.report.phrases import NEVER_PROMISED, note_rows, phrase, typed
 from velado.settings import describe
@@ -406,13 +407,18 @@ def _columns(facts: ReleaseFacts) -> Section:
     if release.operations:
         schema = release.original.schema
         done = "; ".join(f"{one.name}: {', '.join(columns_of(one, schema))}" for one in release.operations)
-    return columns_section(release.table.schema, release.public_losses, release.signed, done)
+    codes = codes_told(release.data.columns, release.listed.to_dict())
+    return columns_section(release.table.schema, release.public_losses, release.signed, done, codes)
 
 
 def columns_section(
-    schema: Schema, losses: Mapping[str, float], signed: Sequence[Signed], operations: str = ""
+    schema: Schema,
+    losses: Mapping[str, float],
+    signed: Sequence[Signed],
+    operations: str = "",
+    codes: Sequence[Block] = (),
 ) -> Section:
-    """What each published column is and what it lost; columns somebody signed for, with the reason.
+    """What each published column is and what it lost; columns somebody signed for, with the reason; what *codes* stand for.
 
     >>> from velado.testing.examples import four_people
     >>> columns_section(four_people().schema, {"age": 0.25}, ()).name
@@ -450,7 +456,7 @@ def columns_section(
                 labels=2,
             ),
         ]
-    return section("columns", say("What each column is"), *blocks)
+    return section("columns", say("What each column is"), *blocks, *codes)
 
 
 def made_with(

@@ -6,7 +6,12 @@ from pathlib import Path
 import pytest
 
 from velado.apps.desk import undoing
+from velado.apps.desk.tree_shown import children
+from velado.data.hierarchies import tree_of
+from velado.data.hierarchies.icd10 import BLOCKS, CHAPTERS, ICD10
 from velado.data.schema import Column
+from velado.data.taxonomy import from_paths
+from velado.text import speaking, told
 
 from .desks import Desk
 
@@ -82,3 +87,17 @@ def test_days_have_bands_as_numbers_do(tmp_path: Path) -> None:
     assert 'value="2020-01-01 2021-01-01"' in desk.get(place).text
     for wrong in ("2020-13-01", "yesterday", ""):
         assert desk.post(f"{place}/bands", edges=wrong).status == 409
+
+
+def test_codes_of_diagnoses_stand_with_what_they_stand_for() -> None:
+    tree = tree_of(ICD10, ["J18.9", "J20", "C50.1"])
+    with speaking("pt"):
+        shown = children(tree, tree.root)["nodes"]
+    assert {one["label"]: one["title"] for one in shown} == {
+        "C00-D48": "tumores",
+        "J00-J99": told(CHAPTERS["J00-J99"], "pt"),
+    }
+    below = children(tree, tree.labels.index("J00-J99"))["nodes"]
+    assert [one["title"] for one in below] == [BLOCKS["J09-J18"], BLOCKS["J20-J22"]]
+    shelves = from_paths([("shelf 1", "J00-J99"), ("shelf 2", "J00-J99")], "place")
+    assert [one["title"] for one in children(shelves, shelves.root)["nodes"]] == [""]

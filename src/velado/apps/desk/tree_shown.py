@@ -15,12 +15,14 @@ from velado.apps.desk.profile import Profile
 from velado.data import tree_edits
 from velado.data.encode import taxonomy_of
 from velado.data.hierarchies import HIERARCHIES
+from velado.data.hierarchies.titles import titles_for
 from velado.data.level_files import levels_text, paths_from_levels
 from velado.data.numbers import parse_numbers
 from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.data.taxonomy import Taxonomy, flat, from_paths, parse_dates
 from velado.errors import InputError, TaxonomyError, VeladoError
+from velado.text import told
 
 _FIRST_DAY = date(1970, 1, 1)
 SHOWN_CHILDREN = 300
@@ -61,16 +63,17 @@ def _table(schema: Schema, column: Column, values: Sequence[str]) -> Table:
 
 
 def children(tree: Taxonomy, node: int, begin: int = 0) -> dict[str, Any]:
-    """The children of a node, a part at a time: number, label, leaves below, whether it can be opened."""
+    """The children of a node, a part at a time: number, label, what a code stands for, leaves below, whether it can be opened."""
     if not 0 <= node < len(tree.labels):
         raise InputError("There is no such branch.", "The hierarchy changed.", "Load the page again.")
     below = tree.children[node]
-    part = below[begin : begin + SHOWN_CHILDREN]
+    part, title = below[begin : begin + SHOWN_CHILDREN], titles_for(tree.labels[: tree.leaves])
     return {
         "nodes": [
             {
                 "id": int(child),
                 "label": tree.labels[child],
+                "title": told(title(tree.labels[child])),
                 "leaves": int(tree.leaf_count[child]),
                 "open": child >= tree.leaves,
             }

@@ -19,14 +19,15 @@ function item(node, level) {
   line.dataset.label = node.label;
   const text = document.createElement("bdi");
   text.textContent = node.label.length > 80 ? node.label.slice(0, 79) + "…" : node.label;
+  const words = node.title ? [Object.assign(document.createElement("span"), { className: "title", textContent: ` ${node.title}` })] : [];
   if (node.open) {
     line.setAttribute("aria-expanded", "false");
     const turn = Object.assign(document.createElement("button"), { type: "button", className: "turn", textContent: "▸", tabIndex: -1 });
     turn.setAttribute("aria-hidden", "true");
     turn.addEventListener("click", (event) => { event.stopPropagation(); flip(line); });
     const amount = Object.assign(document.createElement("small"), { textContent: ` ${node.leaves}` });
-    line.append(turn, text, amount);
-  } else line.append(text);
+    line.append(turn, text, ...words, amount);
+  } else line.append(text, ...words);
   return line;
 }
 
