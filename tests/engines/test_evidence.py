@@ -68,6 +68,10 @@ def test_figures_of_an_engine_are_those_of_memory(person: bool, door: bool, tmp_
         assert value == (None if name in unmeasured else here["linkability"][name]), name
     assert there["sdc"] == {name: here["sdc"][name] for name in there["sdc"]}
     assert {"ncp", "suppressed", "reidentification", "highest_risk", "attribute_gain"} <= there["sdc"].keys()
+    # What is looked for in memory alone is said, where people have several rows; never a silent hole.
+    for page in ("private/report.html", "release/about.html"):
+        found = "can be put together again" in (tmp_path / "engine" / page).read_text()
+        assert found is person, page
 
 
 def test_a_pack_is_made_of_an_engine_release_and_holds(tmp_path: Path) -> None:

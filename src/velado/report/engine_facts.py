@@ -8,7 +8,7 @@ from velado.data.taxonomy import ROOT_LABEL
 from velado.measures.risk.reidentification import ClassSizes, class_sizes
 from velado.release.sources.source_written import SourceRelease
 from velado.report.facts import OutputFacts, SourceFacts
-from velado.text import say
+from velado.text import listed, say
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,24 @@ class EngineFacts:
     def warnings(self) -> list[str]:
         """What the steward should know before the table leaves."""
         doors = self.release.plan.prepared.judged.side_doors
-        return [*self.release.warnings, *(door.sentence() for door in doors if not door.accepted)]
+        open_doors = (door.sentence() for door in doors if not door.accepted)
+        return [*self.release.warnings, *open_doors, *self.not_examined]
+
+    @property
+    def not_examined(self) -> list[str]:
+        """What a release in memory is examined for and one on an engine is not, where this table gives cause to."""
+        schema = self.release.plan.prepared.schema
+        others = [name for name in self.release.columns if name not in self.quasi]
+        if schema.person is None or not others:
+            return []
+        return [
+            say(
+                "Whether the rows of one person can be put together again by columns that are published as they are ({columns}) "
+                "was not examined: that is looked for in memory alone. A column that hardly changes within a person and differs "
+                "between people would do it.",
+                columns=listed([f"'{name}'" for name in others]),
+            )
+        ]
 
     def facts(self) -> dict[str, object]:
         """All of it as plain values, for `report.json`; not for publication."""

@@ -165,7 +165,7 @@ def _promise(facts: EngineFacts) -> Section:
 
 
 def _limits(facts: EngineFacts) -> Section:
-    return limits_section(facts.release.verdicts, facts.release.plan.goal)
+    return limits_section(facts.release.verdicts, facts.release.plan.goal, facts.not_examined)
 
 
 def _loss(facts: EngineFacts) -> Section:

@@ -366,8 +366,8 @@ def _limits(facts: ReleaseFacts) -> Section:
     return limits_section(facts.release.verdicts, facts.release.goal)
 
 
-def limits_section(verdicts: Sequence[Verdict], goal: Goal) -> Section:
-    """What the release does not promise.
+def limits_section(verdicts: Sequence[Verdict], goal: Goal, not_examined: Sequence[str] = ()) -> Section:
+    """What the release does not promise, and what of it was not looked at.
 
     >>> limits_section((), Goal(())).name
     'limits'
@@ -399,7 +399,7 @@ def limits_section(verdicts: Sequence[Verdict], goal: Goal) -> Section:
     )
     intro = say("No release is without risk. This one does not protect against:")
     told = Bullets([limit for limit in limits if limit])
-    return section("limits", say("What this does not promise"), intro, told)
+    return section("limits", say("What this does not promise"), intro, told, *not_examined)
 
 
 def _columns(facts: ReleaseFacts) -> Section:
