@@ -54,6 +54,17 @@ def test_columns_that_stay_the_same_within_a_person_are_named() -> None:
     assert steady_columns(frame, others, owners(frame)) == ("weight", "machine")
 
 
+def test_numbers_with_a_decimal_comma_are_numbers() -> None:
+    frame = dialysis()
+    commas = pl.col("weight").cast(pl.Float64).round(2).cast(pl.String).str.replace(".", ",", literal=True)
+    written = frame.with_columns(commas)
+    assert steady_columns(frame, ["weight"], owners(frame)) == ("weight",)
+    assert steady_columns(written, ["weight"], owners(frame), ",") == ("weight",)
+    visited, groups, people = visits(0.05)
+    found = joined_people(visited.select(commas)["weight"], groups, people, ",")
+    assert found == joined_people(visited["weight"], groups, people) and found.people
+
+
 def test_blanks_and_rows_of_nobody_do_not_decide() -> None:
     frame = dialysis()
     gaps = frame.with_columns(

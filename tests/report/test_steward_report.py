@@ -85,7 +85,7 @@ def test_the_head_bears_day_version_people_and_both_figures(sample, source) -> N
     assert sample.release.verdicts[0].unit == "people"
     columns, behind = sample.facts.open_doors
     assert behind == 1 and figures["Both through side doors"] == "1, 100.0%"
-    assert all(name in head for name in columns) and "as few as 1 rows" in head
+    assert all(name in head for name in columns) and "as few as 1 row:" in head
 
 
 def test_a_few_rows_stand_before_and_after_in_the_private_report_alone(sample, source) -> None:

@@ -39,7 +39,7 @@ def warnings_section(facts: ReleaseFacts) -> Section:
         )
     blocks: list[Block | str] = [Bullets(warnings)] if warnings else []
     if doors:
-        said = say("accepted"), say("open")
+        said = say("accepted"), say("undecided")
         blocks += [
             say(
                 "Side doors are published columns that give quasi-identifiers away, or can be matched by themselves. Generalize "

@@ -30,6 +30,8 @@ from velado.release.side_doors.door import telling_columns
 
 SHOWN_ROWS = 20
 SAME = 1e-9
+ABOVE_BEST = "above_best_possible_at_most"
+"""The note of a run on how far its loss lies above the best possible, as a part of it."""
 """Losses this near to one another are equal but for rounding."""
 
 
@@ -337,7 +339,7 @@ class ReleaseFacts:
         The bound is on the table the method saw. Where column operations came first the loss is told against
         another table, and the two are not compared.
         """
-        above = self.release.notes.get("above_best_possible_at_most")
+        above = self.release.notes.get(ABOVE_BEST)
         if not isinstance(above, float) or self.lower_bound is None or self.release.operations:
             return None
         return math.ceil(100 * above - 1e-6)

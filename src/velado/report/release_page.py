@@ -40,7 +40,7 @@ from velado.report.blocks import (
     text,
 )
 from velado.report.code_titles import codes_told
-from velado.report.facts import OutputFacts, ReleaseFacts, SourceFacts
+from velado.report.facts import ABOVE_BEST, OutputFacts, ReleaseFacts, SourceFacts
 from velado.report.phrases import NEVER_PROMISED, note_rows, phrase, typed
 from velado.settings import describe
 from velado.text import NOTHING, count, day, few_digits, join, listed, plain, say, say_n, share
@@ -247,10 +247,11 @@ def _verdict(facts: ReleaseFacts, loss: float, public: bool = False) -> VerdictC
     columns, behind = facts.open_doors
     if not public and behind is not None:
         details.append(
-            say(
-                "Who also reads {columns} finds as few as {behind:,} rows: decide that first.",
+            say_n(
+                "Who also reads {columns} finds as few as {n:,} row: decide that first.",
+                "Who also reads {columns} finds as few as {n:,} rows: decide that first.",
+                behind,
                 columns=listed(columns),
-                behind=behind,
             )
         )
     labels = {
@@ -491,7 +492,8 @@ def _repeat(facts: ReleaseFacts) -> Section:
     rows = [
         *made_with(release.method, release.goal, release.seed, facts.source, facts.output),
         *((say("operation done first"), typed(describe(operation))) for operation in release.operations),
-        *note_rows(release.notes),
+        # The head tells it rounded upwards; a second figure beside it would read as another one.
+        *note_rows({name: one for name, one in release.notes.items() if name != ABOVE_BEST}),
     ]
     return section(
         "repeat",

@@ -30,7 +30,7 @@ from velado.report.evidence.statements import Statements
 from velado.report.render import as_values
 from velado.settings import nearest
 from velado.study.run import read_recipe
-from velado.text import Language, listed, moment, say
+from velado.text import Language, listed, moment, say, speaking
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -218,18 +218,20 @@ def count_table(manifest: Document, source: Path, people: pl.Series | None = Non
         frame = read_table(source).frame
         given = frame.with_columns(people.cast(pl.String).alias(person.name))
     found = verify(given, schema, asked, undeclared="keep")
-    told: Any = as_values(
-        {
-            "sha256": hashlib.sha256(read_bytes(source)).hexdigest(),
-            "rows": found.rows,
-            "groups": found.checked.partition.count,
-            "smallest_group": found.smallest,
-            "verdicts": [asdict(verdict) for verdict in found.checked.verdicts],
-            "exposed_columns": sorted(
-                {*found.exposed, *(one.column for one in found.identifying)} - _added(people, schema)
-            ),
-        }
-    )
+    # A pack is one document whatever language its maker speaks; the words of its figures are compared.
+    with speaking("en"):
+        told: Any = as_values(
+            {
+                "sha256": hashlib.sha256(read_bytes(source)).hexdigest(),
+                "rows": found.rows,
+                "groups": found.checked.partition.count,
+                "smallest_group": found.smallest,
+                "verdicts": [asdict(verdict) for verdict in found.checked.verdicts],
+                "exposed_columns": sorted(
+                    {*found.exposed, *(one.column for one in found.identifying)} - _added(people, schema)
+                ),
+            }
+        )
     return dict(told)
 
 

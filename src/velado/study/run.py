@@ -56,7 +56,7 @@ from velado.release.run_settings import Bound, Guarantees
 from velado.release.side_doors import decided_doors
 from velado.report.blocks import Page
 from velado.report.evidence.figures import measured_figures
-from velado.report.facts import OutputFacts, ReleaseFacts, SourceFacts, WhatIf, WhatIfs
+from velado.report.facts import ABOVE_BEST, OutputFacts, ReleaseFacts, SourceFacts, WhatIf, WhatIfs
 from velado.report.manifest import input_digest, manifest, manifest_json, package_version
 from velado.report.release_page import public_page, release_page
 from velado.report.render import as_values, render_html, render_markdown, to_json
@@ -453,7 +453,7 @@ LARGEST_RERUN = 1_000_000
 """Rows x quasi-identifiers up to which the reruns are made: a rule, not a clock, so that reports repeat."""
 SUPPRESSIONS = (0.01, 0.05)
 _BOUND = NoteName("lower_bound", say("proven lower bound of the loss"), share=True)
-_ABOVE = NoteName("above_best_possible_at_most", say("above the best possible, at most"), share=True)
+_ABOVE = NoteName(ABOVE_BEST, say("above the best possible, at most"), share=True)
 _ABOUT_BOUND = NoteName("lower_bound_reason", say("about the lower bound"))
 
 

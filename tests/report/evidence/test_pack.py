@@ -17,6 +17,7 @@ import pytest
 from velado.data.keys import Key
 from velado.data.schema import Schema
 from velado.errors import EvidenceRefused, GuaranteeNotMet, InputError, ParameterError
+from velado.release.guarantees import KAnonymity, LDiversity
 from velado.release.operations import RoundNumbers
 from velado.report.evidence.archive import LARGEST, write_archive
 from velado.report.evidence.document import document_of, given_of
@@ -26,6 +27,7 @@ from velado.report.evidence.signature import key_line, public_half, sign
 from velado.report.evidence.statements import Statements
 from velado.study.evidence import gather_evidence, public_key, verify_evidence
 from velado.study.run import publish
+from velado.text import speaking
 
 OWNER, THIEF = Key(bytes(range(40))), Key(bytes(range(1, 41)))
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -101,6 +103,20 @@ def test_every_law_in_both_languages_gives_a_pack_that_holds(folder, law, langua
     first = {"en": "Evidence, not legal advice.", "pt": "Evidência, não parecer jurídico."}[language]
     assert page.index(first) < page.index('class="verdict') and first in made.files["annex.md"].decode()
     assert "@media print" in page
+
+
+def test_a_pack_is_the_same_whatever_language_its_maker_speaks(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"age": [20 + n // 4 for n in range(40)], "illness": ["flu", "cold"] * 20})
+    schema = Schema.from_dict({"columns": {"age": {"role": "quasi"}, "illness": {"role": "sensitive"}}})
+    promises = [LDiversity(2), KAnonymity(4)]
+    publish(frame, schema, "mondrian", promises, out=tmp_path / "out", key=OWNER)
+    table, packs = tmp_path / "out/release/table.csv", set()
+    for spoken in ("en", "pt"):
+        with speaking(spoken):
+            made = gather_evidence(tmp_path / "out", "lgpd", key=OWNER, now=NOW, language="pt")
+            assert verify_evidence(made.content, table=table, now=LATER).counted is not None
+        packs.add(made.content)
+    assert len(packs) == 1
 
 
 def test_the_inventory_tells_every_column_of_the_source(pack) -> None:

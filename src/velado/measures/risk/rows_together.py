@@ -16,6 +16,7 @@ import polars as pl
 
 from velado.data.encode import VisibleTexts
 from velado.data.normal import value_codes
+from velado.data.numbers import THOUSANDS
 from velado.data.partition import IntArray, Partition
 from velado.measures.risk.reidentification import uniqueness
 from velado.release.release import Release
@@ -74,10 +75,13 @@ def told_together(
     return ToldTogether("people", found.people, found.unique_people)
 
 
-def steady_columns(frame: pl.DataFrame, columns: Sequence[str], people: IntArray) -> tuple[str, ...]:
+def steady_columns(
+    frame: pl.DataFrame, columns: Sequence[str], people: IntArray, decimal: str = "."
+) -> tuple[str, ...]:
     """Those of *columns* that hardly change within a person and differ between people. O(rows log rows) a column.
 
-    *people* are codes of whose each row of *frame* is; rows of code 0 are nobody's and are not looked at.
+    *people* are codes of whose each row of *frame* is; rows of code 0 are nobody's and are not looked at. Texts are read as
+    numbers with that *decimal* mark.
 
     >>> frame = pl.DataFrame({"weight": [50 + 3 * (n // 2) + n % 2 for n in range(60)], "day": [n % 7 for n in range(60)]})
     >>> steady_columns(frame, ["weight", "day"], np.arange(60) // 2 + 1)
@@ -88,7 +92,7 @@ def steady_columns(frame: pl.DataFrame, columns: Sequence[str], people: IntArray
     if owners.size - (int(owners.max()) + 1 if owners.size else 0) < LEAST_REPEATS:
         return ()
     rows = frame.filter(pl.Series(known))
-    return tuple(name for name in columns if _steady(rows.get_column(name), owners))
+    return tuple(name for name in columns if _steady(rows.get_column(name), owners, decimal))
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,7 @@ class JoinedPeople:
         return self.people / max(self.several, 1)
 
 
-def joined_people(column: pl.Series, groups: IntArray, people: IntArray) -> JoinedPeople:
+def joined_people(column: pl.Series, groups: IntArray, people: IntArray, decimal: str = ".") -> JoinedPeople:
     """How many people's rows can be joined by a published *column*, for who knows in which groups a person is.
 
     *groups* and *people* are codes of the column's rows. Of each row of a person the row with the nearest value is looked for among
@@ -121,7 +125,7 @@ def joined_people(column: pl.Series, groups: IntArray, people: IntArray) -> Join
     JoinedPeople(people=3, several=3)
     """
     texts = column.cast(pl.String)
-    numbers = texts.str.strip_chars().cast(pl.Float64, strict=False)
+    numbers = _numbers(texts, decimal)
     filled = texts.is_not_null() & (texts != "")
     is_number = bool(numbers.is_not_null().sum() == filled.sum())
     values = numbers if is_number else texts.rank("dense").cast(pl.Float64)
@@ -186,9 +190,10 @@ def joining_doors(release: Release) -> tuple[SideDoor, ...]:
         return ()
     frame, columns = release.listed, release.original.schema.columns
     quasi = {column.name for column in release.data.columns}
-    out = []
-    for name in steady_columns(frame, [name for name in frame.columns if name not in quasi], people):
-        found = joined_people(frame.get_column(name), release.checked.partition.labels, people)
+    out, decimal = [], release.original.schema.decimal
+    others = [name for name in frame.columns if name not in quasi]
+    for name in steady_columns(frame, others, people, decimal):
+        found = joined_people(frame.get_column(name), release.checked.partition.labels, people, decimal)
         if found.people:
             accepted = name in columns and columns[name].side_door == "accept"
             out.append(SideDoor(name, "", "joins", found.share, 0.0, found.people, accepted))
@@ -210,8 +215,19 @@ def steady_warning(columns: Sequence[str]) -> str:
     )
 
 
-def _steady(column: pl.Series, owners: IntArray) -> bool:
-    numbers = column.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
+def _numbers(column: pl.Series, decimal: str) -> pl.Series:
+    """The numbers that cells are; null where one is none."""
+    texts = column.cast(pl.String).str.strip_chars()
+    if decimal == "," and column.dtype == pl.String:
+        # A point marks thousands there, or the cell is read as a text.
+        whole = texts.str.contains(THOUSANDS) | ~texts.str.contains(".", literal=True)
+        points = texts.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
+        texts = texts.zip_with(~whole.fill_null(False), points)
+    return texts.cast(pl.Float64, strict=False)
+
+
+def _steady(column: pl.Series, owners: IntArray, decimal: str) -> bool:
+    numbers = _numbers(column, decimal)
     filled = column.is_not_null() & (column.cast(pl.String) != "")
     if numbers.is_not_null().sum() == filled.sum() and int(filled.sum()) >= LEAST_REPEATS:
         place = filled.to_numpy()
