@@ -323,7 +323,7 @@ def promise_section(
             table(
                 "",
                 verdicts,
-                (say("promise"), lambda found: phrase(found.guarantee)),
+                (say("promise"), lambda found: found.promised),
                 (say("needed in every group"), lambda found: join((plain(found.needed), phrase(found.unit)))),
                 (say("found in the weakest group"), lambda found: plain(found.achieved)),
                 (say("verdict"), lambda found: say("holds") if found.holds else say("broken")),

@@ -248,7 +248,7 @@ def verdict_line(found: Verdict) -> str:
     'l-diversity: needs 2 distinct values, the weakest group has 3; holds.'
     """
     parts = {
-        "guarantee": phrase(found.guarantee),
+        "guarantee": found.promised,
         "needed": number(found.needed),
         "unit": phrase(found.unit),
         "achieved": number(found.achieved),

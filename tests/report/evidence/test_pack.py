@@ -119,6 +119,30 @@ def test_a_pack_is_the_same_whatever_language_its_maker_speaks(tmp_path: Path) -
     assert len(packs) == 1
 
 
+def test_a_promise_may_be_asked_for_each_sensitive_column(tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        {
+            "age": [20 + n // 8 for n in range(40)],
+            "illness": [f"i{n % 4}" for n in range(40)],
+            "out": ["home", "ward"] * 20,
+        }
+    )
+    columns = {"age": {"role": "quasi"}, "illness": {"role": "sensitive"}, "out": {"role": "sensitive"}}
+    promises = [KAnonymity(4), LDiversity(2, column="illness"), LDiversity(2, column="out")]
+    schema = Schema.from_dict({"columns": columns})
+    done = publish(frame, schema, "mondrian", promises, out=tmp_path / "out", key=OWNER)
+    told = [one.sentence() for one in done.release.verdicts]
+    assert len(set(told)) == 3 and "'illness'" in told[1] and "'out'" in told[2]
+    made = gather_evidence(tmp_path / "out", "lgpd", key=OWNER, now=NOW)
+    assert [one["achieved"] for one in made.document["counted"]["verdicts"]][1:] == [4, 2]
+    verify_evidence(made.content, table=tmp_path / "out/release/table.csv", now=LATER)
+
+    def swapped(document: dict[str, Any]) -> None:
+        document["counted"]["verdicts"][2]["achieved"] = 4
+
+    refused(altered(made, swapped))
+
+
 def test_the_inventory_tells_every_column_of_the_source(pack) -> None:
     fates = {one["column"]: one["fate"] for one in pack.document["found"]["columns"]}
     assert fates == {

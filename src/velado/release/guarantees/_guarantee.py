@@ -54,11 +54,22 @@ class Verdict:
     failing_rows: int = 0
     parameters: Mapping[str, object] = field(default_factory=dict)
 
+    @property
+    def promised(self) -> Sentence:
+        """The promise by its name, and the column it was asked for where it was asked for one.
+
+        >>> str(Verdict("l-diversity", True, 2, 3, "distinct values", parameters={"column": "illness"}).promised)
+        "l-diversity in 'illness'"
+        """
+        column = self.parameters.get("column")
+        name = Sentence(self.guarantee)
+        return name if column is None else say("{promise} in '{column}'", promise=name, column=column)
+
     def sentence(self) -> str:
         """The verdict in words, without any value of the table."""
         what = say(
             "{guarantee}: needs {needed:g} {unit}, the weakest group has {achieved:g}",
-            guarantee=Sentence(self.guarantee),
+            guarantee=self.promised,
             needed=self.needed,
             unit=self.unit,
             achieved=self.achieved,
@@ -81,7 +92,7 @@ class Verdict:
             "{n:,} groups with {rows} do not keep {guarantee}: needed {needed:g} {unit}, the weakest has {achieved:g}.",
             self.failing_groups,
             rows=say_n("{n:,} row", "{n:,} rows", self.failing_rows),
-            guarantee=Sentence(self.guarantee),
+            guarantee=self.promised,
             needed=self.needed,
             unit=self.unit,
             achieved=self.achieved,

@@ -283,8 +283,8 @@ def contradictions(document: Document) -> list[str]:
                 say("the verdict on {promise} does not follow from its figures", promise=one["guarantee"])
             )
     for one in counted["verdicts"]:
-        told = next((v for v in verdicts if v["guarantee"] == one["guarantee"]), None)
-        if told is None or not _agree(told, one):
+        # A promise may be asked for once for each sensitive column.
+        if not any(_same_promise(told, one) and _agree(told, one) for told in verdicts):
             out.append(
                 say("the fresh count of {promise} differs from the release's own", promise=one["guarantee"])
             )
@@ -392,6 +392,11 @@ def _as_signed(manifest: Document, measured: Document, entry: Document) -> bool:
     if not door.columns:
         return door.accepted == (taken is not None)
     return door.accepted == signed or (signed and len(door.columns) > 1)
+
+
+def _same_promise(told: Document, counted: Document) -> bool:
+    columns = [one.get("parameters", {}).get("column") for one in (told, counted)]
+    return bool(told["guarantee"] == counted["guarantee"] and columns[0] == columns[1])
 
 
 def _agree(told: Document, counted: Document) -> bool:
