@@ -122,10 +122,17 @@ def test_what_several_machines_need_is_written_with_the_commands(tmp_path: Path)
     recipe = tmp_path / "federation.toml"
     text = '[data]\nschema = "schema.toml"\ntarget = "outcome"\n[anonymization]\nmethod = "mondrian"\nk = 5\n'
     recipe.write_text(text + "[federation]\nclients = 3\n", "utf-8")
+    with pytest.raises(SchemaError, match="names no parties"):
+        velado(recipe, "--machines", tmp_path / "m")
+    parties = [
+        f'[[parties]]\nname = "h{one}"\nrole = "client"\nsigning_key = "{one:064x}"\n' for one in (1, 2, 3)
+    ]
+    recipe.write_text(text + "[federation]\nclients = 3\n" + "".join(parties), "utf-8")
     done = velado(recipe, "--machines", tmp_path / "m", "--address", "hub.example:9443")
     for part in (
         "flower-superlink",
-        "flower-supernode",
+        "velado.learning.flower.supernode",
+        "passphrase_file=",
         "flwr supernode register",
         "flwr run",
         "hub.example:9443",

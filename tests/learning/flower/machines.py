@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from velado.data.staging import write_file
 from velado.learning.flower.deployment import (
     environment,
     register_command,
@@ -24,6 +25,21 @@ from velado.learning.flower.deployment import (
     superlink_command,
     supernode_command,
 )
+from velado.learning.net.identity import make_identity
+from velado.learning.regression.job import Party
+
+WORDS = "four words are enough"
+
+
+def make_parties(folder: Path, clients: int) -> list[dict[str, str]]:
+    """Identities of *clients* hospitals in folders named h1 to hN, and their [[parties]] entries."""
+    write_file(folder / "words", WORDS.encode(), private=True)
+    told = [
+        make_identity(folder / f"h{one}", Party(f"h{one}", "client"), WORDS, log2_n=15)
+        for one in range(1, clients + 1)
+    ]
+    return [{key: value for key, value in vars(one).items() if value} for one in told]
+
 
 _FORM = serialization.PrivateFormat.PKCS8
 _PLAIN = serialization.NoEncryption()
@@ -144,8 +160,16 @@ class Machines:
             make_node_key(key)
             self.call("register", register_command(str(key.with_suffix(".key.pub"))), 180)
         work = str(self.folder / "work" / str(client))
+        keys = self.folder.parent / "parties"
         command = supernode_command(
-            self.folder, self.address, client, str(table), work, str(key), free_port()
+            self.folder,
+            self.address,
+            client,
+            str(table),
+            work,
+            str(key),
+            free_port(),
+            (str(keys / f"h{client}"), str(keys / "words")),
         )
         self.start(f"supernode-{client}", command)
 

@@ -1,5 +1,7 @@
 """The recipe of a federation: misspelt keys and names are answered with the nearest, and it comes back from its own text."""
 
+from dataclasses import replace
+
 import pytest
 
 from velado.errors import ParameterError, SchemaError
@@ -84,7 +86,8 @@ def test_a_target_that_is_not_in_the_schema_is_named(people) -> None:
 def test_an_agreement_in_a_folder_has_the_digest_of_its_recipe(people, tmp_path) -> None:
     import tomli_w
 
-    (people.folder / "recipe.toml").write_text(tomli_w.dumps(GOOD), "utf-8")
+    parties = [{"name": f"h{one}", "role": "client", "signing_key": f"{one:064x}"} for one in (1, 2, 3)]
+    (people.folder / "recipe.toml").write_text(tomli_w.dumps({**GOOD, "parties": parties}), "utf-8")
     recipe, schema = read_recipe(people.folder / "recipe.toml")
     from velado.learning.flower.deployment import write_deployment
 
@@ -93,3 +96,6 @@ def test_an_agreement_in_a_folder_has_the_digest_of_its_recipe(people, tmp_path)
         read_agreement(tmp_path / "machines" / "agreement").terms.digest == agree(recipe, schema).terms.digest
     )
     assert written.terms.digest == agree(recipe, schema).terms.digest
+    # Who takes part is agreed on too: with another key for one of them it is another agreement.
+    recipe = replace(recipe, parties=(*recipe.parties[:2], replace(recipe.parties[2], signing_key="ab" * 32)))
+    assert written.terms.digest != agree(recipe, schema).terms.digest

@@ -18,7 +18,14 @@ from velado.learning.flower.deployment import supernode_command, write_deploymen
 from velado.release.methods import Mondrian
 
 from .conftest import People, make_people
-from .machines import Machines, free_port, make_authority, make_node_key, make_server_certificate
+from .machines import (
+    Machines,
+    free_port,
+    make_authority,
+    make_node_key,
+    make_parties,
+    make_server_certificate,
+)
 
 SEED = 3
 
@@ -28,6 +35,7 @@ def write_recipe(people: People, federation: Federation) -> Path:
         "data": {"schema": "schema.toml", "target": "outcome"},
         "anonymization": {"method": "mondrian", "k": 5, "seed": SEED},
         "federation": federation.to_dict(),
+        "parties": make_parties(people.folder.parent / "parties", federation.clients),
     }
     path = people.folder / "federation.toml"
     path.write_text(tomli_w.dumps(document), "utf-8")
@@ -68,7 +76,14 @@ def test_what_the_schema_leaves_open_stops_before_anything_is_written(tmp_path: 
 def test_a_node_reads_its_own_table_once_and_keeps_it_private(tmp_path: Path) -> None:
     people = make_people(tmp_path / "people", 90)
     write_deployment(write_recipe(people, Federation(clients=3)), tmp_path / "m", "hub:1")
-    node = {"agreement": str(tmp_path / "m/agreement"), "table": str(people.csv), "work": str(tmp_path / "w")}
+    keys = tmp_path / "parties"
+    node = {
+        "agreement": str(tmp_path / "m/agreement"),
+        "table": str(people.csv),
+        "work": str(tmp_path / "w"),
+        "identity": str(keys / "h2"),
+        "passphrase_file": str(keys / "words"),
+    }
     first = read_own(node, 2)
     assert first.prepared.record.name == "client 2" and first.prepared.labels.size > 0
     kept = list((tmp_path / "w").rglob("*"))
@@ -97,7 +112,8 @@ class Federated:
         self.federation = federation
         self.output = folder / "output"
         self.machines = Machines(folder / "machines", f"127.0.0.1:{free_port()}")
-        write_deployment(write_recipe(self.people, federation), self.machines.folder, self.machines.address)
+        recipe, address = write_recipe(self.people, federation), self.machines.address
+        self.digest = write_deployment(recipe, self.machines.folder, address).terms.digest
         make_server_certificate(self.machines.folder / "certificates")
         texts = self.people.table.text("outcome")
         labels = (texts == "well").cast(int).to_numpy().astype(np.int64)
@@ -143,7 +159,8 @@ def test_three_machines_with_tls_average_the_simulations_model(tmp_path: Path) -
     finally:
         run.machines.stop()
     simulated = run.simulated()
-    assert fit["how"]["digest"] == simulated["how"]["digest"]
+    # Who takes part is agreed on between machines, and nobody in a simulation.
+    assert fit["how"]["digest"] == run.digest != simulated["how"]["digest"]
     assert fit["evaluation"] == "clients" and simulated["evaluation"] == "pooled"
     for one, other in zip(fit["rounds"], simulated["rounds"], strict=True):
         assert one["applied"] and one["replied"] == 3 and one["test_rows"] == other["test_rows"]
@@ -190,7 +207,7 @@ def test_a_machine_that_dies_is_recorded_and_the_others_go_on_boosting(tmp_path:
 
 @pytest.mark.slow
 def test_strangers_are_refused(tmp_path: Path) -> None:
-    """Another authority, no TLS, and a key that was never registered: none of them becomes a client."""
+    """Another authority, no TLS, and a key that was never registered: none of them becomes a client; another app is not run."""
     run = Federated(tmp_path, Federation(clients=3, rounds=1))
     machines, certificates = run.machines, run.machines.folder / "certificates"
     make_authority(certificates, "other")
@@ -228,6 +245,15 @@ def test_strangers_are_refused(tmp_path: Path) -> None:
             assert machines.running[name].returncode != 0, machines.said(name)
             assert "SuperNode ID:" not in machines.said(name)
         assert "CERTIFICATE_VERIFY_FAILED" in machines.said("wrong-ca").replace(" ", "_").upper()
+        # Whoever runs the SuperLink sends an app with a line more: the hospital's SuperNode ends, and nothing of it was run.
+        with (machines.folder / "app/velado_app/client_app.py").open("a") as code:
+            code.write(f"\n__import__('pathlib').Path({str(tmp_path / 'ran')!r}).touch()\n")
+        machines.start_supernode(1, run.tables[0])
+        machines.start_run(run.output)
+        node = machines.running["supernode-1"]
+        machines.wait(lambda: node.poll() is not None, 120, "a SuperNode stays with a stranger's app")
+        assert node.returncode == 1 and "another app than velado's" in machines.said("supernode-1")
+        assert not (tmp_path / "ran").exists() and not list(machines.folder.rglob("apps/*client_app.py"))
         # Without certificates the SuperLink itself does not start.
         (certificates / "server.crt").unlink()
         from velado.learning.flower.deployment import superlink_command

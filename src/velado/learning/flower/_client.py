@@ -26,6 +26,7 @@ from velado.learning.flower._masking import (
     noise_tape,
     public_key,
 )
+from velado.learning.flower._parties import SIGNATURE_BYTES, OwnParty, refuse_unsigned
 from velado.learning.flower._pooled_newton import figures_at, scores_of
 from velado.learning.flower._private_steps import noisy, plan_for, score_figures, step_figures
 from velado.learning.flower._terms import Agreed
@@ -55,13 +56,14 @@ class TrainingClient:
     """A client that is ready: what was agreed and prepared rows. What is derived from them is made once.
 
     *debit* is called before the first figure with noise is drawn; it raises where the budget is spent. *heard* is told the digest of
-    the keys that this client's masks are made with.
+    the keys that this client's masks are made with. *party* signs and keeps the register, where the agreement names parties.
     """
 
     agreed: Agreed
     prepared: LocalRows
     debit: Callable[[], None] | None = None
     heard: Callable[[str], None] | None = None
+    party: OwnParty | None = None
 
     @cached_property
     def scaled(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
@@ -107,7 +109,7 @@ def _answer(
     if agreed.aggregation == "secure-sum":
         return _summed(client, packet, facts, state, kind)
     if kind == "greet":
-        return Packet(facts), state
+        return Packet(_signed(client, facts, b"")), state
     train = kind == "train"
     if agreed.federation.model == "logistic":
         return _logistic(client, packet, facts, train), state
@@ -142,8 +144,10 @@ def _summed(
     own = public_key(secret)
     facts = {**facts, "mask_key": own.hex()}
     if kind == "greet":
-        return Packet(facts), state
+        return Packet(_signed(client, facts, own)), state
     members, keys = _members_of(packet, agreed)
+    if agreed.signers:
+        refuse_unsigned(agreed.digest, agreed.signers, members, keys, _signatures_in(packet, len(members)))
     if own not in keys:
         return Packet({"error": OTHER_KEY}), state
     number = 2 * int(packet.number("round")) + (kind == "evaluate")
@@ -154,6 +158,8 @@ def _summed(
             "The difference of two such sums would be one client's own.",
             "Start a new run.",
         )
+    if client.party is not None:
+        client.party.let_out(members)
     if client.heard is not None:
         client.heard(keys_digest(members, keys))
     kept: dict[str, npt.NDArray[Any]] = {**state.arrays, "members": np.array(members, dtype=np.int64)}
@@ -164,6 +170,19 @@ def _summed(
         figures, kept = _noisy_figures(client, packet, weights, kept, kind)
     vector = masked(figures, secret, members, keys, agreed.digest, str(number))
     return Packet(facts, {"masked": vector}), ClientState(number, kept)
+
+
+def _signed(client: TrainingClient, facts: dict[str, Fact], key: bytes) -> dict[str, Fact]:
+    """The facts of a greeting with the party's signature, where the agreement names parties."""
+    return facts if client.party is None else {**facts, "signature": client.party.sign(key).hex()}
+
+
+def _signatures_in(packet: Packet, count: int) -> list[bytes]:
+    """As many signatures as members; ones that did not come are empty, and sign nothing."""
+    found = np.asarray(packet.arrays.get("signatures", np.zeros((0, SIGNATURE_BYTES), np.uint8)))
+    if found.dtype != np.uint8 or found.shape != (count, SIGNATURE_BYTES):
+        return [b""] * count
+    return [row.tobytes() for row in found]
 
 
 def _members_of(packet: Packet, agreed: Agreed) -> tuple[list[int], list[bytes]]:

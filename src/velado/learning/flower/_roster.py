@@ -10,6 +10,7 @@ from flwr.serverapp import Grid
 
 from velado.learning.flower._masking import KEY_BYTES
 from velado.learning.flower._packets import read_reply, to_content
+from velado.learning.flower._parties import claim, signed_by
 from velado.learning.flower._server import greeting_fault, log, share, whole
 from velado.learning.flower.federation import Federation
 from velado.learning.flower.flower_records import ClientRecord, Packet, client_record
@@ -42,6 +43,9 @@ class Roster:
     sitting_out: dict[int, str] = field(default_factory=dict)
     doubles: dict[int, int] = field(default_factory=dict)
     keys: dict[int, bytes] = field(default_factory=dict)
+    signatures: dict[int, bytes] = field(default_factory=dict)
+    digest: str = ""
+    signers: tuple[str, ...] = ()
     _online: set[int] = field(default_factory=set)
     _changed: set[int] = field(default_factory=set)
     _warned: dict[int, str] = field(default_factory=dict)
@@ -173,7 +177,11 @@ class Roster:
             self._warn(node, f"A node was turned away: {why}")
             return
         private = self.federation.noise is not None
-        error = packet.text("error") or ("" if private else greeting_fault(packet))
+        error = (
+            packet.text("error")
+            or ("" if private else greeting_fault(packet))
+            or self._unsigned(number, packet)
+        )
         able = not error and not packet.text("sits_out")
         other = self.nodes.get(number, node)
         if other != node and other in self._online and not (able and number in self.sitting_out):
@@ -194,10 +202,19 @@ class Roster:
         self.note(number, packet)
         self.records[number] = _record(number, packet)
         if key := public_key_in(packet):
-            self.keys[number] = key
+            self.keys[number], self.signatures[number] = key, signature_in(packet)
         self._warned.pop(node, None)
         if able:
             log.info("Client %d is there.", number)
+
+    def _unsigned(self, number: int, packet: Packet) -> str:
+        """Why a node is not the client it says it is, or nothing; one that cannot take part has nothing to sign."""
+        if not self.signers or packet.text("sits_out"):
+            return ""
+        said = claim(self.digest, number, public_key_in(packet) or b"")
+        if signed_by(self.signers[number - 1], signature_in(packet), said):
+            return ""
+        return say("its greeting is not signed by the hospital that the agreement names")
 
     def _warn(self, node: int, text: str) -> None:
         if self._warned.get(node) != text:
@@ -216,6 +233,18 @@ def public_key_in(packet: Packet) -> bytes | None:
     except ValueError:
         return None
     return key if len(key) == KEY_BYTES else None
+
+
+def signature_in(packet: Packet) -> bytes:
+    """The signature a greeting has; empty where it has none.
+
+    >>> signature_in(Packet({"signature": "0a"})), signature_in(Packet())
+    (b'\n', b'')
+    """
+    try:
+        return bytes.fromhex(packet.text("signature"))
+    except ValueError:
+        return b""
 
 
 def _double(number: int) -> str:

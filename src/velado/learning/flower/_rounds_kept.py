@@ -30,6 +30,7 @@ def write_client(folder: Path, number: int, agreed: Agreed, prepared: LocalRows)
         "federation": agreed.federation.to_dict(),
         "classes": agreed.classes,
         "columns": agreed.columns,
+        "signers": agreed.signers,
         "record": asdict(prepared.record),
     }
     arrays = {**prepared.arrays(), "shift": agreed.scaling.shift, "scale": agreed.scaling.scale}
@@ -46,7 +47,9 @@ def read_client(folder: Path, number: int) -> TrainingClient:
         arrays = {name: held[name] for name in held.files}
     scaling = FeatureScaling(arrays.pop("shift"), arrays.pop("scale"))
     federation = Federation.from_dict(said["federation"])
-    agreed = Agreed(said["digest"], federation, said["classes"], scaling, said["columns"])
+    agreed = Agreed(
+        said["digest"], federation, said["classes"], scaling, said["columns"], tuple(said["signers"])
+    )
     return TrainingClient(agreed, LocalRows(**arrays, record=ClientRecord(**said["record"])))
 
 
@@ -54,9 +57,10 @@ def read_own(node: Mapping[str, object], number: int) -> TrainingClient:
     """The rows of this machine, prepared at the first message and kept in its `work` folder.
 
     *node* is the SuperNode's --node-config: `agreement` (folder), `table` (file), `client` (number), `work` (private
-    folder); with noise also `ledger`, `seal` and `budget`, by default those of the table. All are this machine's own; the
-    server names none of them.
+    folder); `identity` (folder of `velado party keygen`) and `passphrase_file`, where the agreement names parties; with noise also
+    `ledger`, `seal` and `budget`, by default those of the table. All are this machine's own; the server names none of them.
     """
+    from velado.learning.flower._parties import OwnParty, marks_of, refuse_unnamed
     from velado.learning.flower.agreement import read_agreement
 
     for key in ("agreement", "table", "work"):
@@ -74,14 +78,28 @@ def read_own(node: Mapping[str, object], number: int) -> TrainingClient:
             "Which of the clients it is cannot be known.",
             say("Write client=1 ... client={clients}.", clients=agreement.terms.federation.clients),
         )
+    terms = agreement.terms
+    refuse_unnamed(terms)
     table = Path(str(node["table"]))
     own = work / f"{agreement.terms.digest[:16]}-{_stamp(table)}"
+    party = None
+    if terms.parties:
+        keys, words = _identity_in(node)
+        party = OwnParty(keys, words, terms, number, {})
+    marks = own / f"{number}.columns.json"
     if not (own / f"{number}.json").exists():
-        prepared = prepare(agreement.read(table), agreement.terms, agreement.locally, number)
+        rows = agreement.read(table)
+        prepared = prepare(rows, terms, agreement.locally, number)
         private_folder(own)
-        write_client(own, number, agreement.terms.agreed, prepared)
+        if party is not None:
+            _write_private(marks, json.dumps(marks_of(rows, terms, party.identity)).encode())
+        write_client(own, number, terms.agreed, prepared)
+    if party is not None:
+        party = replace(party, marks=json.loads(marks.read_bytes()))
     client, federation = read_client(own, number), agreement.terms.federation
-    client = replace(client, heard=lambda digest: _write_private(own / "keys.txt", f"{digest}\n".encode()))
+    client = replace(
+        client, heard=lambda digest: _write_private(own / "keys.txt", f"{digest}\n".encode()), party=party
+    )
     if federation.noise is None:
         return client
     texts = {key: str(node[key]) for key in ("ledger", "seal", "budget") if node.get(key)}
@@ -92,6 +110,18 @@ def read_own(node: Mapping[str, object], number: int) -> TrainingClient:
         debit_run(table, federation, agreement.recipe.data.target, account)
 
     return replace(client, debit=debit)
+
+
+def _identity_in(node: Mapping[str, object]) -> tuple[Path, Path]:
+    """The folder of this party's identity and the file with its passphrase, as --node-config has them."""
+    for key in ("identity", "passphrase_file"):
+        if not isinstance(node.get(key), str) or not node[key]:
+            raise SchemaError(
+                say("--node-config of this SuperNode has no '{key}'.", key=key),
+                "The agreement names the parties, and this one could not sign as itself.",
+                'Add identity="..." passphrase_file="...", made with velado party keygen --new-passphrase-file.',
+            )
+    return Path(str(node["identity"])), Path(str(node["passphrase_file"]))
 
 
 def _stamp(table: Path) -> str:

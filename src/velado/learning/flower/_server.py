@@ -139,7 +139,9 @@ class Holder(Protocol):
         """Whether further rounds are of no use."""
         ...
 
-    def enlist(self, able: Sequence[int], keys: Mapping[int, bytes]) -> list[int]:
+    def enlist(
+        self, able: Sequence[int], keys: Mapping[int, bytes], signatures: Mapping[int, bytes] | None = None
+    ) -> list[int]:
         """Whom of those that are there may be asked."""
         ...
 
@@ -190,7 +192,9 @@ class _Visible:
         """As many as were agreed."""
         return self._agreed.federation.needed
 
-    def enlist(self, able: Sequence[int], keys: Mapping[int, bytes]) -> list[int]:
+    def enlist(
+        self, able: Sequence[int], keys: Mapping[int, bytes], signatures: Mapping[int, bytes] | None = None
+    ) -> list[int]:
         """All who are there."""
         return list(able)
 

@@ -53,6 +53,7 @@ class Summed:
         self._scoring = tested is None and not self._private
         self.members: tuple[int, ...] = ()
         self._keys: dict[int, bytes] = {}
+        self._signatures: Mapping[int, bytes] = {}
 
     @property
     def needed(self) -> int:
@@ -69,8 +70,11 @@ class Summed:
         """What clients compare to be sure that nobody put keys of its own in between."""
         return keys_digest(self.members, [self._keys[one] for one in self.members]) if self._keys else ""
 
-    def enlist(self, able: Sequence[int], keys: Mapping[int, bytes]) -> list[int]:
-        """Whom to ask: the members, fixed as soon as enough clients are there, with the keys they have now."""
+    def enlist(
+        self, able: Sequence[int], keys: Mapping[int, bytes], signatures: Mapping[int, bytes] | None = None
+    ) -> list[int]:
+        """Whom to ask: the members, fixed as soon as enough clients are there, with the keys they have now, and who signed them."""
+        self._signatures = signatures or {}
         there = [one for one in able if one in keys]
         if not self.members and len(there) >= max(2, self._agreed.federation.needed):
             self.members = tuple(there)
@@ -88,6 +92,9 @@ class Summed:
             "members": np.array(self.members, dtype=np.int64),
             "keys": keys.reshape(len(self.members), -1),
         }
+        if self._agreed.signers:
+            signed = b"".join(self._signatures.get(one, b"") for one in self.members)
+            arrays["signatures"] = np.frombuffer(signed, dtype=np.uint8).reshape(len(self.members), -1)
         return Packet({"step": self._walk.step}, arrays)
 
     def acknowledged(self, client: int, packet: Packet) -> None:

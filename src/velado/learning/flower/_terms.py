@@ -23,6 +23,7 @@ from velado.data.taxonomy import Taxonomy, from_tree
 from velado.errors import ParameterError, SchemaError
 from velado.learning.flower._logistic import FeatureScaling, scaling_of
 from velado.learning.flower.federation import Federation
+from velado.learning.regression.job import Party
 from velado.measures.models.encoder import Encoder, EncoderSettings
 from velado.text import listed, say
 
@@ -40,6 +41,8 @@ class Agreed:
     classes: int
     scaling: FeatureScaling
     columns: int = 1
+    signers: tuple[str, ...] = ()
+    """The public keys that the clients sign with, in the order of their numbers; none in a simulation."""
 
     @property
     def features(self) -> int:
@@ -68,6 +71,7 @@ class FederationTerms:
     federation: Federation
     locally: Mapping[str, object]
     read_off: tuple[str, ...] = ()
+    parties: tuple[Party, ...] = ()
 
     def __repr__(self) -> str:
         return f"Terms({self.encoder!r}, {self.digest[:12]})"
@@ -78,7 +82,7 @@ class FederationTerms:
 
         The whole schema is in it, since a role or a policy for blanks decides how a client anonymizes even where every
         party's encoder is the same. How long to wait, how many rounds may fail, how many clients are asked in a round
-        and how rows are dealt out are the server's business. No row is in it.
+        and how rows are dealt out are the server's business. Who takes part, and with which key, is in it. No row is.
         """
         columns = [
             [
@@ -94,7 +98,9 @@ class FederationTerms:
         own = {"split", "alpha", "fraction", "unmet", "patience", "dropout"}
         settings = {key: value for key, value in asdict(self.federation).items() if key not in own}
         said = [columns, asdict(self.encoder.settings), self.encoder.target, self.encoder.classes, settings]
-        text = json.dumps([*said, _canonical(self.schema), self.locally], sort_keys=True, default=str)
+        parties = [[one.name, one.role, one.signing_key] for one in self.parties]
+        whole = [*said, _canonical(self.schema), self.locally, *([parties] if parties else [])]
+        text = json.dumps(whole, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property
@@ -102,8 +108,18 @@ class FederationTerms:
         """What training needs of them; the logistic regression is scaled by public bounds."""
         encoder = self.encoder
         return Agreed(
-            self.digest, self.federation, len(encoder.classes), scaling_of(encoder), len(encoder.columns)
+            self.digest,
+            self.federation,
+            len(encoder.classes),
+            scaling_of(encoder),
+            len(encoder.columns),
+            tuple(one.signing_key for one in self.clients),
         )
+
+    @property
+    def clients(self) -> tuple[Party, ...]:
+        """The parties with rows, in the order of their numbers."""
+        return tuple(one for one in self.parties if one.role == "client")
 
 
 def make_terms(
@@ -116,6 +132,7 @@ def make_terms(
     features: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
     read_off: Sequence[str] = (),
+    parties: tuple[Party, ...] = (),
 ) -> FederationTerms:
     """The terms that follow from *schema* alone. A feature whose domain it does not declare is an error that names it."""
     if federation.noise is not None and locally.get("method") is not None:
@@ -147,7 +164,7 @@ def make_terms(
     shared = replace(schema.with_columns(fixed), constant="allow")
     missing = {column.name: schema.missing_texts(column.name) for column in columns}
     encoder = Encoder(columns, target, tuple(classes), encoding or EncoderSettings(), missing)
-    return FederationTerms(shared, encoder, federation, locally, tuple(read_off))
+    return FederationTerms(shared, encoder, federation, locally, tuple(read_off), parties)
 
 
 def complete(

@@ -4,6 +4,7 @@
 [anonymization]  method, k, guarantees, suppression, seed
 [models]         interval, taxonomy, widest        (how cells become numbers)
 [federation]     the fields of Federation
+[[parties]]      who they are, as `velado party keygen` prints it: clients in the order of their numbers (several machines)
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError
 from velado.learning.flower._local_rows import Locally
+from velado.learning.flower._parties import check_parties
 from velado.learning.flower._terms import FederationTerms, make_terms
 from velado.learning.flower.federation import Federation
+from velado.learning.regression.job import Party
 from velado.measures.models.encoder import EncoderSettings
 from velado.release.run_settings import DataSection
 from velado.settings import Setting, Where, describe, nearest, parse_toml, read, settings, table_of
@@ -52,6 +55,7 @@ class FederationRecipe:
     anonymization: Annotated[Locally, Setting("how every client anonymizes")] = Locally()
     models: Annotated[EncoderSettings, Setting("how cells become numbers")] = EncoderSettings()
     federation: Annotated[Federation, Setting("who trains, and how")] = Federation()
+    parties: Annotated[tuple[Party, ...], Setting("who the clients are, in the order of their numbers")] = ()
 
     @classmethod
     def from_dict(cls, document: Mapping[str, object]) -> FederationRecipe:
@@ -70,7 +74,9 @@ class FederationRecipe:
         how |= {} if local.promised_k is None else {"k": local.promised_k}
         how |= {"guarantees": [_entry(one) for one in local.guarantees]} if local.guarantees else {}
         models, federation = table_of(self.models), table_of(self.federation)
-        return {"data": data, "anonymization": how, "models": models, "federation": federation}
+        parties = [table_of(party, defaults=False) for party in self.parties]
+        found = {"data": data, "anonymization": how, "models": models, "federation": federation}
+        return {**found, "parties": parties} if parties else found
 
 
 def _original(local: Mapping[str, object]) -> Mapping[str, object]:
@@ -167,6 +173,7 @@ def agree(recipe: FederationRecipe, schema: Schema) -> Agreement:
             "Without it there is nothing to learn.",
             nearest(target, schema.columns) or "Name one of its columns.",
         )
+    check_parties(recipe.parties, recipe.federation)
     terms = make_terms(
         schema,
         target,
@@ -174,5 +181,6 @@ def agree(recipe: FederationRecipe, schema: Schema) -> Agreement:
         local_entry(recipe.anonymization),
         encoding=recipe.models,
         features=recipe.data.features,
+        parties=recipe.parties,
     )
     return Agreement(recipe, terms)

@@ -33,6 +33,7 @@ import tomli_w
 from velado.data.schema import Column, Schema
 from velado.data.staging import write_file
 from velado.errors import MissingExtra, OutputError, ParameterError
+from velado.learning.flower._parties import refuse_unnamed
 from velado.learning.flower.agreement import Agreement, agree, read_recipe
 from velado.learning.flower.flower_records import FederatedFit, FederationStopped
 from velado.text import say
@@ -263,7 +264,7 @@ def beside(work: Callable[[], None], stop: Interruption, end: Callable[[], None]
 
 
 CONNECTION = "velado"
-_PROJECT = """\
+APP_PROJECT = """\
 [project]
 name = "velado-app"
 version = "1.0.0"
@@ -276,6 +277,12 @@ publisher = "velado"
 components = {serverapp = "velado_app.server_app:app", clientapp = "velado_app.client_app:app"}
 config = {agreement = "", output = ""}
 """
+APP_FILES = {
+    "velado_app/__init__.py": '"""velado\'s Flower app."""\n',
+    "velado_app/client_app.py": "from velado.learning.flower.client_app import app\n\n__all__ = ['app']\n",
+    "velado_app/server_app.py": "from velado.learning.flower.server_app import app\n\n__all__ = ['app']\n",
+}
+"""All the code of the app: names of what is installed. A SuperNode of ours runs no other (`supernode`)."""
 _ADDRESS = re.compile(r"[A-Za-z0-9.\-]+:[0-9]{1,5}")
 
 
@@ -294,6 +301,7 @@ def write_deployment(recipe_file: Path, folder: Path, address: str) -> Agreement
         )
     recipe, schema = read_recipe(recipe_file)
     agreement = agree(recipe, schema)
+    refuse_unnamed(agreement.terms)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OutputError(
             say("'{folder}' exists already and is not empty.", folder=folder.name),
@@ -306,10 +314,8 @@ def write_deployment(recipe_file: Path, folder: Path, address: str) -> Agreement
         "agreement/federation.toml": tomli_w.dumps(written.to_dict()),
         "agreement/schema.toml": tomli_w.dumps(plain.to_dict()),
         **{f"agreement/{name}": text for name, text in trees.items()},
-        "app/pyproject.toml": _PROJECT,
-        "app/velado_app/__init__.py": '"""velado\'s Flower app."""\n',
-        "app/velado_app/client_app.py": "from velado.learning.flower.client_app import app\n\n__all__ = ['app']\n",
-        "app/velado_app/server_app.py": "from velado.learning.flower.server_app import app\n\n__all__ = ['app']\n",
+        "app/pyproject.toml": APP_PROJECT,
+        **{f"app/{name}": text for name, text in APP_FILES.items()},
         "flower/config.toml": tomli_w.dumps(_connection(folder, address)),
         "certificates/README.md": "Put ca.crt on every machine; server.crt and server.key on the SuperLink's alone.\n",
         "environment.sh": _exports(folder) + "\n",
@@ -338,17 +344,26 @@ def superlink_command(folder: Path, address: str, host: str = "0.0.0.0") -> list
 
 
 def supernode_command(
-    folder: Path, address: str, client: int, table: str, work: str, key: str, port: int = 8020
+    folder: Path,
+    address: str,
+    client: int,
+    table: str,
+    work: str,
+    key: str,
+    port: int = 8020,
+    identity: tuple[str, str] | None = None,
 ) -> list[str]:
-    """Start of one client's SuperNode: its number, table, private folder and key are its own.
+    """Start of one client's SuperNode: its number, table, private folder, keys and passphrase file are its own.
 
-    >>> supernode_command(Path("/f"), "hub.example:9443", 1, "t.csv", "work", "key")[:3]
-    ['flower-supernode', '--superlink', 'hub.example:9443']
+    >>> supernode_command(Path("/f"), "hub.example:9443", 1, "t.csv", "work", "key")[:5]
+    ['python', '-m', 'velado.learning.flower.supernode', '--superlink', 'hub.example:9443']
     """
     whole = folder.absolute()
     node = f"client={client} agreement={_quoted(str(whole / 'agreement'))} table={_quoted(table)} work={_quoted(work)}"
+    if identity is not None:
+        node += f" identity={_quoted(identity[0])} passphrase_file={_quoted(identity[1])}"
     return [
-        "flower-supernode",
+        *("python", "-m", "velado.learning.flower.supernode"),
         *("--superlink", address, "--root-certificates", str(whole / "certificates" / "ca.crt")),
         *("--auth-supernode-private-key", key),
         # Between the SuperNode and its own client app: this machine only.
@@ -390,8 +405,9 @@ def environment(folder: Path) -> dict[str, str]:
 def _start_page(folder: Path, address: str, agreement: Agreement) -> str:
     """START.md: the commands in the order they are run."""
     federation = agreement.terms.federation
+    keys = ("/path/to/identity", "/path/to/passphrase") if agreement.terms.parties else None
     nodes = supernode_command(
-        folder, address, 1, "/path/to/own-table.csv", "/path/to/private", "supernode.key"
+        folder, address, 1, "/path/to/own-table.csv", "/path/to/private", "supernode.key", identity=keys
     )
     host = address.rpartition(":")[0]
     return f"""# Start the federation
@@ -424,7 +440,9 @@ folder of its own machine, and the paths in the commands to where it keeps its c
    ```sh
    {shlex.join(register_command("supernode.key.pub"))}
    ```
-5. Each client starts its SuperNode, with its own number from 1 to {federation.clients}:
+5. Each client starts its SuperNode, with its own number from 1 to {federation.clients}, which is its place among the
+   `[[parties]]` of the agreement. It is Flower's SuperNode, held to the app that this velado has written: a coordinator
+   cannot send it other code.
 
    ```sh
    {shlex.join(nodes)}

@@ -80,6 +80,14 @@ class Federation:
         ),
     ] = 2.0
     trim: Annotated[float, Setting("trimmed-mean: share of clients left out at each end", gt=0, lt=0.5)] = 0.2
+    minimum_clients: Annotated[
+        int,
+        Setting(
+            "secure-sum: a run whose clients differ by fewer from an earlier exact one over the same rows is refused",
+            ge=1,
+            why="The difference of two sums is what so few clients said.",
+        ),
+    ] = 3
     epsilon: Annotated[
         Spend | None, Setting("logistic: noise by the clients inside the sums: (epsilon, delta) for one row")
     ] = None

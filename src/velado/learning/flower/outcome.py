@@ -196,6 +196,11 @@ def _hidden(agreed: Agreed) -> tuple[str, ...]:
             "rows could give are refused."
         ),
         say(
+            "Clients took each other's keys by the signatures of those whom the agreement names: a sum is as hidden as their "
+            "identities are kept."
+        )
+        if agreed.signers
+        else say(
             "A coordinator who passes on keys of its own would see single clients' sums: compare the digest of the keys."
         ),
     )

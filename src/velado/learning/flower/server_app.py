@@ -120,7 +120,7 @@ class Rounds(Strategy):
                 )
             )
         random = seeded(self._seed, "federated", "asked", str(server_round))
-        able = self.holder.enlist(able, self.roster.keys)
+        able = self.holder.enlist(able, self.roster.keys, self.roster.signatures)
         count = min(federation.asked, len(able))
         self._asked = sorted(int(one) for one in random.permutation(able)[:count])
         return self._messages(self._asked, "train", server_round)
@@ -178,7 +178,9 @@ class Rounds(Strategy):
         """Clients score the model at the beginning of the next round; after the last one they are asked once more."""
         if self.truth is not None or not self._last(server_round):
             return []
-        there = self.holder.enlist(self.roster.present(grid, self.greeting()), self.roster.keys)
+        there = self.holder.enlist(
+            self.roster.present(grid, self.greeting()), self.roster.keys, self.roster.signatures
+        )
         return self._messages(there, "evaluate", server_round)
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
@@ -331,7 +333,8 @@ def serve(
     federation = agreed.federation
     holder = holder_of(agreed, None if tested is None else tested[0])
     truth = None if tested is None else tested[1]
-    rounds = Rounds(agreed, holder, Roster(federation), seed, truth, on_round)
+    roster = Roster(federation, digest=agreed.digest, signers=agreed.signers)
+    rounds = Rounds(agreed, holder, roster, seed, truth, on_round)
     try:
         rounds.start(grid, ArrayRecord(), num_rounds=federation.rounds, timeout=federation.patience)
     except _Finished:

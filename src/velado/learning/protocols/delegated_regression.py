@@ -4,6 +4,10 @@ Clients encrypt their packed sums E(upper triangle of A_k, b_k, rows_k); the eva
 read them; the provider, who holds the key, decrypts the total alone and solves it exactly. It learns the pooled second
 moments: say so to everyone who takes part.
 
+The text gives the key, the opening and the solving to the owner of the data, and of several owners does not say to which. Here a party
+without rows has them, since an owner with the key could read the others' sums at the evaluator; and clients multiply, since
+Paillier's ciphertexts can only be added. `docs/explanation/encrypted-regression.md` has both side by side.
+
     provider --key--> evaluator, clients      client --sums--> evaluator
     evaluator --total--> provider             provider --result--> evaluator, clients
 """

@@ -229,6 +229,37 @@ class EarlierJob:
     exact: bool = True
 
 
+def refuse_difference(
+    earlier: Sequence[EarlierJob], job: EarlierJob, minimum_clients: int, name: str
+) -> None:
+    """Nothing, or InputError: the difference of *job* and of an earlier one is the sums of fewer than *minimum_clients*.
+
+    Of a job that shares a column with an exact earlier one, whatever the column is called and whichever room either was made in.
+
+    >>> one = EarlierJob(job="0a", roster=("a", "b", "c"), columns={"age": "77"})
+    >>> refuse_difference([one], EarlierJob(job="0b", roster=("a", "b", "c"), columns={"years": "77"}), 3, "a")
+    >>> refuse_difference([one], EarlierJob(job="0b", roster=("a", "b"), columns={"years": "77"}), 3, "a")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.InputError: a refuses: an earlier job over the same rows had 1 client more or fewer...
+    """
+    for one in earlier:
+        if one.job == job.job and set(one.roster) == set(job.roster):
+            return
+        # By what they hold: a column that was given another name is the same column.
+        shared = bool(set(job.columns.values()) & set(one.columns.values()))
+        apart = len(set(one.roster) ^ set(job.roster))
+        if job.exact and one.exact and shared and 0 < apart < minimum_clients:
+            raise InputError(
+                say(
+                    "{name} refuses: an earlier job over the same rows had {apart} client more or fewer.",
+                    name=name,
+                    apart=apart,
+                ),
+                "The difference of the two results is the sums of so few.",
+                "Agree on noise (epsilon), on the same clients, or on other rows.",
+            )
+
+
 class RegressionRole(Role):
     """A role that ends with the coefficients, or knows that others have them.
 
@@ -246,23 +277,9 @@ class RegressionRole(Role):
 
     def _agree(self, roster: Sequence[str]) -> None:
         """This client's sums may be added up with those of *roster*, or InputError: an earlier job gives it away."""
-        job = self.job
-        for one in self.earlier:
-            if one.job == self._id and set(one.roster) == set(roster):
-                break
-            # By what they hold: a column that was given another name is the same column.
-            shared = bool(set(self.own_columns.values()) & set(one.columns.values()))
-            apart = len(set(one.roster) ^ set(roster))
-            if job.noise is None and one.exact and shared and 0 < apart < job.minimum_clients:
-                raise InputError(
-                    say(
-                        "{name} refuses: an earlier job over the same rows had {apart} client more or fewer.",
-                        name=self.name,
-                        apart=apart,
-                    ),
-                    "The difference of the two results is the sums of so few.",
-                    "Agree on noise (epsilon), on the same clients, or on other rows.",
-                )
+        exact = self.job.noise is None
+        now = EarlierJob(job=self._id, roster=tuple(roster), columns=self.own_columns, exact=exact)
+        refuse_difference(self.earlier, now, self.job.minimum_clients, self.name)
         self.released = tuple(roster)
 
     def _hold(self, solved: Solved, summed: Sequence[str] = ()) -> bytes:

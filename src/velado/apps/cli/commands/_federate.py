@@ -216,9 +216,10 @@ def _write_machines(recipe: Path, folder: Path, address: str) -> None:
             "It would be mixed up.",
             "Name another folder.",
         )
-    digest = write_deployment(recipe, folder, address).terms.digest
+    terms = write_deployment(recipe, folder, address).terms
+    digest, keys = terms.digest, ("/path/to/identity", "/path/to/passphrase") if terms.parties else None
     nodes = supernode_command(
-        folder, address, 1, "/path/to/own-table.csv", "/path/to/private", "supernode.key"
+        folder, address, 1, "/path/to/own-table.csv", "/path/to/private", "supernode.key", identity=keys
     )
     commands = {
         "superlink": superlink_command(folder, address),
