@@ -366,7 +366,8 @@ class ValueAccuracy(TypedDict):
     """How exact one value is before it is paid: *half_width* in its own unit, *range* of all it can be where that is declared.
 
     *at_rows* is over how many rows an average was taken to be, *declared* whether the table's size says so. *mostly_noise*
-    tells that the interval is wider than the range. *kept* says what is done to a value that noise made impossible.
+    tells that the interval is wider than the range. *kept* says what is done to a value that noise made impossible, *levels* how
+    exact each level of a hierarchy is, all rows first.
 
     >>> ValueAccuracy(half_width=10.0, mostly_noise=False)["half_width"]
     10.0
@@ -377,7 +378,8 @@ class ValueAccuracy(TypedDict):
     at_rows: NotRequired[int]
     declared: NotRequired[bool]
     mostly_noise: bool
-    kept: NotRequired[Literal["possible", "sum"]]
+    kept: NotRequired[Literal["possible", "sum", "tree"]]
+    levels: NotRequired[list[float]]
 
 
 def accuracy(half: float | None, largest: Fraction | None) -> ValueAccuracy:

@@ -28,10 +28,10 @@ from velado.data.frames import to_frame
 from velado.errors import ParameterError
 from velado.query.accuracy import average_widths, chance
 from velado.query.budget import Facts, Measure, measure_word, plain, short
-from velado.query.consistency import consistent
+from velado.query.consistency import consistent, ends
 from velado.query.draws import Draw
 from velado.query.needs import Counts, Grid, GridCells, Keys, Tallies, cells_of
-from velado.query.noise import half_width
+from velado.query.noise import half_width, standard_deviation
 from velado.query.plan import Part, PlanFacts, QueryPlan, ValueReading, name_of, one_sided
 from velado.query.unit import Promise
 from velado.query.values import Aggregate
@@ -232,6 +232,12 @@ class Answer:
                     names=", ".join(summed),
                 )
             )
+        if any(value["kept"] == "tree" for value in cut):
+            out.append(
+                say(
+                    "What was lifted to 0 was taken from its neighbours alike, so that children still add up."
+                )
+            )
         for value in numbers:
             drawn, name = self.frame[value["name"]], value["name"]
             unknown = drawn.null_count()
@@ -248,6 +254,9 @@ class Answer:
                 )
             half = value.get("half_width")
             noisy = 0 if half is None or value["asked"] == "avg" else int((drawn.abs() < half).sum())
+            if value.get("kept") == "tree":
+                # The levels are not equally exact, so each line is held against its own interval.
+                noisy = int((self.frame[f"{name}_low"] == 0).sum())
             if noisy:
                 out.append(
                     say_n(
@@ -382,6 +391,8 @@ def frame(plan: QueryPlan, drawn: Tallies, confidence: Fraction) -> pl.DataFrame
     >>> frame(made, (np.array([-9]),), Fraction(19, 20)).row(0)
     (0, 0, 3)
     """
+    if plan.tree is not None:
+        return _tree_frame(plan, drawn, confidence)
     lines = cells_of(plan.keys)
     columns: dict[str, pl.Series] = {}
     first = plan.query.aggregates[0]
@@ -404,6 +415,27 @@ def frame(plan: QueryPlan, drawn: Tallies, confidence: Fraction) -> pl.DataFrame
             columns[f"{name}_{end}"] = (
                 pl.Series([None] * lines, dtype=pl.Float64) if limit is None else pl.Series(limit)
             )
+    return pl.DataFrame(columns)
+
+
+def _tree_frame(plan: QueryPlan, drawn: Tallies, confidence: Fraction) -> pl.DataFrame:
+    """One line for each node of a hierarchy, each parent before its children: least squares, then possible whole numbers that add up.
+
+    An interval is that of the least-squares number, cut at 0, and widened where the possible one lies outside.
+    """
+    assert plan.tree is not None
+    tree, name = plan.tree, name_of(plan.query.aggregates[0])
+    variances = [standard_deviation(draw.mechanism, draw.scale) ** 2 for draw in plan.draws]
+    found = tree.estimates(drawn, variances)
+    told: list[tuple[Counts, Counts, Counts]] = []
+    for value, one, width in zip(tree.possible(found), found, plan.half_widths(confidence), strict=True):
+        low, high = ends(one, width)
+        told.append((value, np.minimum(low, value), np.maximum(high, value)))
+    columns = tree.frame()
+    shown = tree.lines()
+    for place, end in enumerate(("", "_low", "_high")):
+        numbers = [told[level][place][node] for level, node in shown]
+        columns[f"{name}{end}"] = pl.Series(np.array(numbers, dtype=np.int64))
     return pl.DataFrame(columns)
 
 

@@ -17,6 +17,7 @@ from velado.data.schema import Column, Schema, TaxonomySpec
 from velado.data.taxonomy import ROOT_LABEL
 from velado.errors import QueryRefused
 from velado.query.needs import Grid, GroupKey
+from velado.query.values import Aggregate
 from velado.text import say
 
 MOST_VALUES = 10_000
@@ -63,6 +64,19 @@ def key_of(schema: Schema, column: str, limit: int = MOST_VALUES) -> GroupKey:
             "Group by a coarser column.",
         )
     return GroupKey(column, domain)
+
+
+def check_rolled_up(aggregates: Sequence[Aggregate]) -> None:
+    """Nothing, where a hierarchy of these can be answered; else QueryRefused.
+
+    >>> check_rolled_up((Aggregate("count"),))
+    """
+    if len(aggregates) != 1 or aggregates[0].kind != "count":
+        raise QueryRefused(
+            "A hierarchy is asked with something else than one COUNT.",
+            "Its levels are made to agree, which is done for counts.",
+            "Ask for COUNT(*) or COUNT of a column alone with GROUP BY ROLLUP.",
+        )
 
 
 def _checked(column: Column, values: tuple[str, ...], decimal: str) -> tuple[str, ...]:

@@ -39,6 +39,9 @@ def fingerprints(plan: QueryPlan, versions: Sequence[str], spend: Fraction, extr
         "keys": [[key.column, list(key.domain)] for key in plan.keys],
         "draws": [[type(draw.need).__name__, draw] for draw in plan.draws],
     }
+    if plan.tree is not None:
+        # Which nodes a level has follows from the schema's taxonomy, which no other part names.
+        form["tree"] = [parent.tolist() for parent in plan.tree.parents]
     text = json.dumps(form, ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_written)
     # Of the sorted keys the version comes last, so it is the end of the text.
     shared = hashlib.sha256(text[:-1].encode())
@@ -73,6 +76,11 @@ def write_draws(drawn: Tallies, analyst: str) -> str:
     return json.dumps({"layout": LAYOUT, "analyst": analyst, "drawn": arrays}, separators=(",", ":"))
 
 
+def _sizes(plan: QueryPlan) -> list[int]:
+    """How many cells each draw has."""
+    return [cells_of(plan.keys)] * len(plan.draws) if plan.tree is None else list(plan.tree.sizes)
+
+
 def read_draws(text: str, plan: QueryPlan) -> Tallies:
     """The numbers that `write_draws` wrote, checked against the plan's own shapes."""
     try:
@@ -80,8 +88,8 @@ def read_draws(text: str, plan: QueryPlan) -> Tallies:
         arrays = document["drawn"]
         good = document["layout"] == LAYOUT and len(arrays) == len(plan.draws)
         good = good and all(
-            array["shape"][:1] == [cells_of(plan.keys)] and prod(array["shape"]) == len(array["numbers"])
-            for array in arrays
+            array["shape"][:1] == [size] and prod(array["shape"]) == len(array["numbers"])
+            for size, array in zip(_sizes(plan), arrays, strict=True)
         )
         if not good:
             raise ValueError

@@ -422,6 +422,8 @@ def _price_row(draw: DrawFacts, with_rank: bool) -> list[str]:
 
 def _drawn(draw: DrawFacts) -> str:
     what, column = draw["what"], draw["column"]
+    if "depth" in draw:
+        return say("rows at level {depth}", depth=draw["depth"])
     if what == "rows with":
         return say("rows with '{column}'", column=column)
     if what == "sum of":

@@ -254,6 +254,12 @@ def plan_running_within(
 
 
 def _outline(query: Query, schema: Schema, unit: Unit, measure: Measure, running: Running) -> QueryPlan:
+    if query.rollup:
+        raise QueryRefused(
+            "A running total of a hierarchy is asked for.",
+            "Totals that grow over time are kept for the keys alone.",
+            "Write GROUP BY without ROLLUP, and add the keys up yourself.",
+        )
     if len(query.aggregates) != 1 or query.aggregates[0].kind not in ("count", "sum", "histogram"):
         raise QueryRefused(
             "A running total is one COUNT, SUM or HISTOGRAM.",

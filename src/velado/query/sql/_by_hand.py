@@ -60,7 +60,8 @@ def to_sql(query: asked.Query) -> str:
     """The SQL that asks *query*: names quoted, no bracket more than needed, numbers exact."""
     items = ", ".join(_item(aggregate) for aggregate in query.aggregates)
     where = "" if query.where is None else f" WHERE {_condition(query.where)}"
-    keys = f" GROUP BY {', '.join(_name(key) for key in query.keys)}" if query.keys else ""
+    listed = ", ".join(_name(key) for key in query.keys)
+    keys = f" GROUP BY {f'ROLLUP ({listed})' if query.rollup else listed}" if query.keys else ""
     return f"SELECT {items} FROM {_name(query.table)}{where}{keys}"
 
 
@@ -172,7 +173,10 @@ class _Walk:
             )
         keys = tuple(self._text(key, say("A key")) for key in self._parts(query.keys, say("The keys")))
         where = None if query.where is None else self._predicate(query.where)
-        return asked.Query(self._text(query.table, say("The table's name")), aggregates, where, keys)
+        if not isinstance(query.rollup, bool):
+            raise _of_another_type(say("Whether keys are rolled up"), say("True or False"))
+        table = self._text(query.table, say("The table's name"))
+        return asked.Query(table, aggregates, where, keys, query.rollup)
 
     def _parts(self, parts: object, what: str) -> tuple[object, ...]:
         if not isinstance(parts, tuple):

@@ -1,6 +1,6 @@
 """The accepted SQL, from text to a frozen query, or the reason why not. `docs/reference/sql.md` describes it.
 
-    SELECT [keys,] aggregates FROM table [WHERE predicate] [GROUP BY keys]
+    SELECT [keys,] aggregates FROM table [WHERE predicate] [GROUP BY keys | GROUP BY ROLLUP (keys)]
 
 Everything is decided from the text and the schema, so that neither a refusal nor its wording depends on a row. Three
 checks stand behind one another, and each must pass: every word is known (`_refusals`), every node and argument of
@@ -18,7 +18,7 @@ from typing import Any
 from velado.data.schema import Column, Schema
 from velado.errors import QueryRefused
 from velado.query import values as asked
-from velado.query.domains import decimal_text, key_of
+from velado.query.domains import check_rolled_up, decimal_text, key_of
 from velado.query.needs import Grid, cells_of
 from velado.query.sql._refusals import REFUSED, QueryTokens, read, refused, too_large
 from velado.query.sql._tree import (
@@ -489,13 +489,15 @@ def _query(text: str, words: QueryTokens, schema: Schema, table: str) -> tuple[a
     # The argument that holds FROM is called from_ since sqlglot 28.
     parts = opened(tree, "Select", "expressions", "from", "from_", "where", "group")
     _check_from(reader, parts["from_"] or parts["from"])
-    keys = _keys(reader, parts["group"])
+    keys, rollup = _keys(reader, parts["group"])
     aggregates = _selected(reader, parts["expressions"] or [], keys)
     where: asked.Predicate | None = None
     if parts["where"] is not None:
         where = predicate_of(reader, opened(parts["where"], "Where", "this")["this"])
+    if rollup:
+        check_rolled_up(aggregates)
     _check_cells(schema, keys, aggregates)
-    return asked.Query(table, aggregates, where, keys), reader
+    return asked.Query(table, aggregates, where, keys, rollup), reader
 
 
 def _check_from(reader: Reader, node: Any) -> None:
@@ -512,11 +514,18 @@ def _check_from(reader: Reader, node: Any) -> None:
     check_table(reader.table, *reader.identifier(name))
 
 
-def _keys(reader: Reader, group: Any) -> tuple[str, ...]:
+def _keys(reader: Reader, group: Any) -> tuple[tuple[str, ...], bool]:
     if group is None:
-        return ()
+        return (), False
     keys: list[str] = []
-    for node in opened(group, "Group", "expressions")["expressions"] or []:
+    nodes = opened(group, "Group", "expressions")["expressions"] or []
+    rollup = len(nodes) == 1 and named(nodes[0]) == "Rollup"
+    if rollup:
+        reader.use("NAME")
+        nodes = opened(nodes[0], "Rollup", "expressions")["expressions"] or []
+    elif any(named(node) == "Rollup" for node in nodes):
+        raise refused(*REFUSED["Rollup"])
+    for node in nodes:
         if named(node) != "Column":
             raise refused(
                 say("GROUP BY anything but a column"),
@@ -530,7 +539,7 @@ def _keys(reader: Reader, group: Any) -> tuple[str, ...]:
             say("Each key is answered once."),
             say("Name each once."),
         )
-    return tuple(keys)
+    return tuple(keys), rollup
 
 
 def _selected(reader: Reader, nodes: list[Any], keys: tuple[str, ...]) -> tuple[asked.Aggregate, ...]:
