@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from velado.data.frames import to_frame
 from velado.errors import ParameterError
-from velado.query.accuracy import average_widths, chance
+from velado.query.accuracy import above_sentence, average_widths, chance
 from velado.query.budget import Facts, Measure, measure_word, plain, short
 from velado.query.consistency import consistent, ends
 from velado.query.draws import Draw
@@ -217,6 +217,9 @@ class Answer:
         """What was made of the drawn numbers, which values stay unknown, and which are mostly noise."""
         numbers = [value for value in self.how.plan.get("values", ()) if value["answered_as"] == "number"]
         out: list[Sentence] = []
+        for value in numbers:
+            above = above_sentence(value, self.how.plan["cells"], self.how.confidence)
+            out += [] if above is None else [above]
         cut = [value for value in numbers if "kept" in value and self._touches_zero(value["name"])]
         if cut:
             out.append(
@@ -307,7 +310,8 @@ def _readings(how: Making, promise: Promise) -> list[Sentence]:
                 out.append(say("{name}: {extreme} is answered as the {level} quantile; {rank}.", **said))
             else:
                 out.append(say("{name}: the {level} quantile; {rank}.", **said))
-    if any(value["answered_as"] == "number" for value in values):
+    # Of keys above a threshold the notes say it, since which of them are shown depends on the noise.
+    if any(value["answered_as"] == "number" and "least" not in value for value in values):
         kept = say("every row") if promise.mode == "strict" else say("the rows that count")
         if promise.most_rows is not None:
             kept = say("{kept} (at most {rows} per unit)", kept=kept, rows=promise.most_rows)
@@ -391,6 +395,8 @@ def frame(plan: QueryPlan, drawn: Tallies, confidence: Fraction) -> pl.DataFrame
     >>> frame(made, (np.array([-9]),), Fraction(19, 20)).row(0)
     (0, 0, 3)
     """
+    if plan.query.least is not None:
+        return _frame_above(plan, drawn, confidence)
     if plan.tree is not None:
         return _tree_frame(plan, drawn, confidence)
     lines = cells_of(plan.keys)
@@ -416,6 +422,19 @@ def frame(plan: QueryPlan, drawn: Tallies, confidence: Fraction) -> pl.DataFrame
                 pl.Series([None] * lines, dtype=pl.Float64) if limit is None else pl.Series(limit)
             )
     return pl.DataFrame(columns)
+
+
+def _frame_above(plan: QueryPlan, drawn: Tallies, confidence: Fraction) -> pl.DataFrame:
+    """One line for each key whose noisy count reached the threshold, in the order of the domain."""
+    places, counts = drawn
+    name, (draw,) = name_of(plan.query.aggregates[0]), plan.draws
+    low, high = _possible(counts, half_width(draw.mechanism, draw.scale, confidence), None)[1:]
+    left, columns = places, {}
+    for key in reversed(plan.keys):
+        left, code = np.divmod(left, key.size)
+        columns[key.column] = pl.Series([*key.domain, None], dtype=pl.String).gather(code)
+    ordered = {key.column: columns[key.column] for key in plan.keys}
+    return pl.DataFrame({**ordered, name: counts, f"{name}_low": low, f"{name}_high": high})
 
 
 def _tree_frame(plan: QueryPlan, drawn: Tallies, confidence: Fraction) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from velado.data.schema import Schema
 from velado.errors import QueryRefused
 from velado.query.draws import Draw
 from velado.query.engines._compile import Layout
-from velado.query.engines._tally import check as check_engines
+from velado.query.engines._tally import check
 from velado.query.needs import GridCells, Keys, cells_of
 from velado.query.quantiles import MOST_SCORES
 from velado.query.unit import Unit
@@ -50,5 +50,10 @@ def check_size(query: Query, schema: Schema, keys: Keys, draws: Sequence[Draw]) 
             ),
             "Ask for fewer quantiles at once, or group by fewer keys.",
         )
+    check_engines(query, schema, keys, draws)
+
+
+def check_engines(query: Query, schema: Schema, keys: Keys, draws: Sequence[Draw]) -> None:
+    """Nothing, where no engine will refuse to count for these draws; else QueryRefused."""
     needs = tuple(dict.fromkeys(draw.need for draw in draws))
-    check_engines(Layout.of(schema, Unit()), query.where, keys, needs)
+    check(Layout.of(schema, Unit()), query.where, keys, needs)

@@ -74,7 +74,7 @@ def rounded(values: Floats, parent: Counts, totals: Counts) -> Counts:
     >>> rounded(np.array([1.5, 2.5, 0.25]), np.array([0, 0, 1]), np.array([4, 0])).tolist()
     [2, 2, 0]
     """
-    whole = np.floor(values + 1e-9).astype(np.int64)
+    whole: Counts = np.floor(values + 1e-9).astype(np.int64)
     order = np.lexsort((whole - values, parent))
     number = np.bincount(parent, minlength=len(totals))
     rank = np.arange(len(values)) - np.concatenate([[0], np.cumsum(number)])[:-1][parent[order]]

@@ -126,7 +126,9 @@ class Tree:
         below: list[Floats] = []
         found[-1] = drawn[-1].astype(np.float64)
         for d in range(len(self.parents) - 1, -1, -1):
-            total = np.bincount(self.parents[d], found[d + 1], minlength=self.sizes[d])
+            total: Floats = np.bincount(self.parents[d], found[d + 1], minlength=self.sizes[d]).astype(
+                np.float64
+            )
             own, theirs = 1 / variances[d], 1 / sums[d]
             found[d] = (own * drawn[d] + theirs * total) / (own + theirs)
             below.insert(0, total)
@@ -149,7 +151,7 @@ class Tree:
         up: list[Floats] = [np.full(self.sizes[-1], drawn[-1])]
         sums: list[Floats] = []
         for d in range(len(self.parents) - 1, -1, -1):
-            total = np.bincount(self.parents[d], up[0], minlength=self.sizes[d])
+            total: Floats = np.bincount(self.parents[d], up[0], minlength=self.sizes[d]).astype(np.float64)
             sums.insert(0, total)
             up.insert(0, 1 / (1 / drawn[d] + 1 / total))
         return up, sums

@@ -24,6 +24,7 @@ from velado.query.accuracy import (
     AverageWish,
     ValueAccuracy,
     Wish,
+    above_sentence,
     accuracy,
     accuracy_sentence,
     average_accuracy,
@@ -35,14 +36,15 @@ from velado.query.accuracy import (
     share_for_width,
     size,
 )
-from velado.query.answer_size import MOST_NUMBERS, check_size
+from velado.query.answer_size import MOST_NUMBERS, check_engines, check_size
 from velado.query.budget import Measure, spend_of
-from velado.query.domains import check_rolled_up, key_of
+from velado.query.domains import check_above, check_rolled_up, key_of, most_values
 from velado.query.draws import Draw, DrawFacts, LevelDraw, RankError
 from velado.query.hierarchy import Tree, half_widths, least_spend_within
 from velado.query.needs import Counts, Grid, GridCells, GridSum, Keys, Need, Needs, Rows, Tallies, cells_of
 from velado.query.noise import Mechanism, half_width, score_sensitivity, sensitivity
 from velado.query.quantiles import candidates, cells_between, level
+from velado.query.sparse import check_threshold, draw_above
 from velado.query.unit import Unit
 from velado.query.values import Aggregate, Query
 from velado.settings import Where
@@ -126,6 +128,13 @@ class QueryPlan:
         """What the engine is asked, each thing once; two quantiles of a column share one."""
         return tuple(dict.fromkeys(draw.need for draw in self.draws))
 
+    def _above(self, draw: Draw, least: int, confidence: Fraction) -> ValueAccuracy:
+        """How exact the shown counts of many keys are; one of them may hold all rows."""
+        half = half_width(draw.mechanism, draw.scale, confidence)
+        shown = check_threshold(draw.mechanism, draw.scale, least, cells_of(self.keys))
+        rows = rows_of_a_key(self.rows, 1)
+        return {**accuracy(float(half), rows), "least": least, "lifted": shown}
+
     def half_widths(self, confidence: Fraction) -> list[np.ndarray[tuple[int], np.dtype[np.float64]]]:
         """Of a hierarchy: by how much each node of each level is off at most, with that chance."""
         assert self.tree is not None
@@ -161,6 +170,9 @@ class QueryPlan:
                     widths=", ".join(f"±{told(size(width))}" for width in values[0]["levels"]),
                 )
             )
+        out += [
+            above for value in values if (above := above_sentence(value, cells_of(self.keys), confidence))
+        ]
         if self.draws and self.unit.column is not None:
             out.append(
                 say(
@@ -199,6 +211,8 @@ class QueryPlan:
             most = max(float(one.max()) for one in widths)
             facts = accuracy(most, None if self.rows is None else Fraction(self.rows))
             return {**out, **facts, "kept": "tree", "levels": [float(one.max()) for one in widths]}
+        if self.query.least is not None:
+            return {**out, **self._above(draw, self.query.least, confidence)}
         rows = rows_of_a_key(self.rows, prod(len(key.domain) for key in self.keys))
         if draw.at is not None:
             off = draw.rank_error(confidence)
@@ -266,13 +280,15 @@ class _Outline:
     @classmethod
     def of(cls, query: Query, schema: Schema, unit: Unit, measure: Measure, extremes: Extremes) -> _Outline:
         """QueryRefused where the schema does not allow the query."""
-        keys = tuple(key_of(schema, name) for name in query.keys)
+        keys = tuple(key_of(schema, name, most_values(query.least)) for name in query.keys)
         if len(query.aggregates) > 1 and any(a.kind == "histogram" for a in query.aggregates):
             raise QueryRefused(
                 "A histogram is asked together with another aggregate.",
                 "Its answer has one line per bin, the others one line per key.",
                 "Ask for the histogram in a query of its own.",
             )
+        if query.least is not None:
+            check_above(query.aggregates, query.keys)
         if query.rollup:
             return cls._rolled_up(query, schema, unit, measure, extremes, keys)
         wanted: dict[Wanted, int] = {}
@@ -344,7 +360,11 @@ class _Outline:
                 draws.append(Draw(need, mechanism, most, scale, charge, at, chosen))
             else:
                 draws.append(LevelDraw(need, mechanism, most, scale, charge, depth=place))
-        check_size(self.query, self.schema, self.keys, draws)
+        if self.query.least is None:
+            check_size(self.query, self.schema, self.keys, draws)
+        else:
+            check_engines(self.query, self.schema, self.keys, draws)
+            check_threshold(draws[0].mechanism, draws[0].scale, self.query.least, cells_of(self.keys))
         return QueryPlan(
             query=self.query,
             keys=self.keys,
@@ -364,9 +384,11 @@ class _Outline:
         if self.tree is not None:
             # A percentage is of all rows, which is what the widest node can be.
             width = wish.in_units(rows_of_a_key(self.schema.dataset.rows, 1))
-            most = [self.noise_of(place)[1] for place in range(len(self.wanted))]
-            return self.shares(least_spend_within(self.tree, self.measure, most, width, confidence))
-        rows = rows_of_a_key(self.schema.dataset.rows, prod(len(key.domain) for key in self.keys))
+            moved = [self.noise_of(place)[1] for place in range(len(self.wanted))]
+            return self.shares(least_spend_within(self.tree, self.measure, moved, width, confidence))
+        # A key above a threshold may hold all rows.
+        even = 1 if self.query.least is not None else prod(len(key.domain) for key in self.keys)
+        rows = rows_of_a_key(self.schema.dataset.rows, even)
         shares = [Fraction(0)] * len(self.wanted)
         averages = []
         for aggregate, part in zip(self.query.aggregates, self.parts, strict=True):
@@ -528,6 +550,9 @@ def carry_out(plan: QueryPlan, tallies: Tallies, deadline: float | None = None) 
         if tally.shape != expected or tally.dtype != np.int64:
             raise wrong_shape()
     exact = dict(zip(plan.needs, tallies, strict=True))
+    if plan.query.least is not None:
+        (draw,) = plan.draws
+        return draw_above(draw.mechanism, plan.measure, draw.scale, tallies[0], plan.query.least, deadline)
     if plan.tree is not None:
         levels = plan.tree.summed(tallies[0])
         return tuple(

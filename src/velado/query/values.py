@@ -125,7 +125,8 @@ class Aggregate:
 class Query:
     """What is asked of one table: aggregates, of the rows where the predicate is true, for every key.
 
-    With *rollup* for every node of the keys' hierarchy too: all rows, the levels of their taxonomies, and the keys.
+    With *rollup* for every node of the keys' hierarchy too: all rows, the levels of their taxonomies, and the keys; with *least* for keys
+    alone whose noisy count is at least that.
 
     >>> Query("stays", (Aggregate("avg", "age", alias="mean"),), keys=("sex",)).canonical()
     '{"table":"stays","aggregates":[["avg","age",null,null]],"where":null,"keys":["sex"]}'
@@ -136,6 +137,7 @@ class Query:
     where: Predicate | None = None
     keys: tuple[str, ...] = ()
     rollup: bool = False
+    least: int | None = None
 
     def canonical(self) -> str:
         """One text for every way to ask the same: aliases left out, parts in order, numbers as fractions.
@@ -158,6 +160,8 @@ class Query:
         # Left out where it is not asked for, so that a question has the form it always had.
         if self.rollup:
             form["rollup"] = True
+        if self.least is not None:
+            form["least"] = self.least
         return json.dumps(form, ensure_ascii=False, separators=(",", ":"))
 
     def columns(self) -> tuple[str, ...]:

@@ -272,7 +272,8 @@ def _readings(answer: Answer) -> Iterator[str]:
             yield _bound(value)
         elif value["answered_as"] == "quantile":
             yield say("{reading} {rank}", reading=_quantile(value), rank=_rank(value))
-    if any(value["answered_as"] == "number" for value in values):
+    # Of keys above a threshold the notes say it, since which of them are shown depends on the noise.
+    if any(value["answered_as"] == "number" and "least" not in value for value in values):
         yield _intervals(promise, answer.how.confidence)
 
 

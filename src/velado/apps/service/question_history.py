@@ -100,6 +100,8 @@ def sql_of(canonical: str) -> str:
     if form["keys"]:
         keys = ", ".join(_name(key) for key in form["keys"])
         out += f" GROUP BY ROLLUP ({keys})" if form.get("rollup") else f" GROUP BY {keys}"
+    if form.get("least") is not None:
+        out += f" HAVING {_aggregate(*form['aggregates'][0])} >= {form['least']}"
     return out
 
 

@@ -258,10 +258,10 @@ def _outlines(
             "Write one SELECT COUNT or HISTOGRAM after another, each ended by a semicolon.",
         )
     for number, query in enumerate(queries, 1):
-        if query.rollup:
+        if query.rollup or query.least is not None:
             raise QueryRefused(
-                say("Question {number} of the workload asks for a hierarchy.", number=number),
-                "Its levels are drawn and made to agree by themselves.",
+                say("Question {number} of the workload has ROLLUP or HAVING.", number=number),
+                "Its noise is drawn in a way of its own.",
                 "Ask it by itself, outside the workload.",
             )
         if any(aggregate.kind not in ("count", "histogram") for aggregate in query.aggregates):
