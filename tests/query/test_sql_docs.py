@@ -9,7 +9,7 @@ import pytest
 from velado.data.schema import Schema
 from velado.errors import QueryRefused
 from velado.query import domains
-from velado.query.sql import _parse, _refusals, _tree, parse
+from velado.query.sql import _conditions, _parse, _refusals, _tree, parse
 
 pytest.importorskip("sqlglot")
 
@@ -44,8 +44,8 @@ def test_every_limit_of_the_code_stands_on_the_page():
         (_refusals.MOST_TOKENS, "words"),
         (_refusals.MOST_DEPTH, "levels"),
         (_parse.MOST_AGGREGATES, "aggregates"),
-        (_parse.MOST_TESTS, "tests"),
-        (_parse.MOST_VALUES, "values"),
+        (_conditions.MOST_TESTS, "tests"),
+        (_conditions.MOST_VALUES, "values"),
         (_parse.MOST_BINS, "bins"),
         (domains.MOST_VALUES, "keys"),
         (_parse.MOST_CELLS, "cells"),

@@ -366,7 +366,9 @@ class ValueAccuracy(TypedDict):
     """How exact one value is before it is paid: *half_width* in its own unit, *range* of all it can be where that is declared.
 
     *at_rows* is over how many rows an average was taken to be, *declared* whether the table's size says so. *mostly_noise*
-    tells that the interval is wider than the range. *kept* says what is done to a value that noise made impossible.
+    tells that the interval is wider than the range. *kept* says what is done to a value that noise made impossible, *levels* how
+    exact each level of a hierarchy is, all rows first; *least* below which noisy count keys are left out, and *lifted* how many empty ones
+    noise is expected to show at most.
 
     >>> ValueAccuracy(half_width=10.0, mostly_noise=False)["half_width"]
     10.0
@@ -377,7 +379,10 @@ class ValueAccuracy(TypedDict):
     at_rows: NotRequired[int]
     declared: NotRequired[bool]
     mostly_noise: bool
-    kept: NotRequired[Literal["possible", "sum"]]
+    kept: NotRequired[Literal["possible", "sum", "tree"]]
+    levels: NotRequired[list[float]]
+    least: NotRequired[int]
+    lifted: NotRequired[float]
 
 
 def accuracy(half: float | None, largest: Fraction | None) -> ValueAccuracy:
@@ -465,6 +470,27 @@ def accuracy_sentence(name: str, facts: ValueAccuracy, confidence: float | Fract
         "{name}: off by up to ±{half} ({chance}) where {rows:,} rows are averaged, and by more where there are fewer.",
         **said,
         rows=rows,
+    )
+
+
+def above_sentence(facts: ValueAccuracy, cells: int, confidence: float | Fraction) -> Sentence | None:
+    """What is left out of an answer above a threshold, and what is in it by noise alone; None of another answer.
+
+    >>> above_sentence({"mostly_noise": False, "half_width": 10.0, "least": 30, "lifted": 0.25}, 1000, 0.95)[:48]
+    'Keys whose noisy count is below 30 are left out.'
+    """
+    least, half, shown = facts.get("least"), facts.get("half_width"), facts.get("lifted")
+    if least is None or half is None or shown is None:
+        return None
+    return say(
+        "Keys whose noisy count is below {least:,} are left out. For a key chosen beforehand the chance is at least {chance} that its interval "
+        "holds the exact count or, where it is not shown, that fewer than {most:,} rows count. Of the {cells:,} keys noise alone shows "
+        "at most about {lifted} that hold nothing.",
+        least=least,
+        most=least + math.ceil(half),
+        chance=chance(confidence),
+        lifted=size(shown),
+        cells=cells,
     )
 
 

@@ -26,12 +26,12 @@ from numpy.typing import NDArray
 
 from velado.data.frames import to_frame
 from velado.errors import ParameterError
-from velado.query.accuracy import average_widths, chance
+from velado.query.accuracy import above_sentence, average_widths, chance
 from velado.query.budget import Facts, Measure, measure_word, plain, short
-from velado.query.consistency import consistent
+from velado.query.consistency import consistent, ends
 from velado.query.draws import Draw
 from velado.query.needs import Counts, Grid, GridCells, Keys, Tallies, cells_of
-from velado.query.noise import half_width
+from velado.query.noise import half_width, standard_deviation
 from velado.query.plan import Part, PlanFacts, QueryPlan, ValueReading, name_of, one_sided
 from velado.query.unit import Promise
 from velado.query.values import Aggregate
@@ -217,6 +217,9 @@ class Answer:
         """What was made of the drawn numbers, which values stay unknown, and which are mostly noise."""
         numbers = [value for value in self.how.plan.get("values", ()) if value["answered_as"] == "number"]
         out: list[Sentence] = []
+        for value in numbers:
+            above = above_sentence(value, self.how.plan["cells"], self.how.confidence)
+            out += [] if above is None else [above]
         cut = [value for value in numbers if "kept" in value and self._touches_zero(value["name"])]
         if cut:
             out.append(
@@ -230,6 +233,12 @@ class Answer:
                 say(
                     "{names}: what was lifted to 0 was taken from the others alike, so that the sum stays as drawn.",
                     names=", ".join(summed),
+                )
+            )
+        if any(value["kept"] == "tree" for value in cut):
+            out.append(
+                say(
+                    "What was lifted to 0 was taken from its neighbours alike, so that children still add up."
                 )
             )
         for value in numbers:
@@ -248,6 +257,9 @@ class Answer:
                 )
             half = value.get("half_width")
             noisy = 0 if half is None or value["asked"] == "avg" else int((drawn.abs() < half).sum())
+            if value.get("kept") == "tree":
+                # The levels are not equally exact, so each line is held against its own interval.
+                noisy = int((self.frame[f"{name}_low"] == 0).sum())
             if noisy:
                 out.append(
                     say_n(
@@ -298,7 +310,8 @@ def _readings(how: Making, promise: Promise) -> list[Sentence]:
                 out.append(say("{name}: {extreme} is answered as the {level} quantile; {rank}.", **said))
             else:
                 out.append(say("{name}: the {level} quantile; {rank}.", **said))
-    if any(value["answered_as"] == "number" for value in values):
+    # Of keys above a threshold the notes say it, since which of them are shown depends on the noise.
+    if any(value["answered_as"] == "number" and "least" not in value for value in values):
         kept = say("every row") if promise.mode == "strict" else say("the rows that count")
         if promise.most_rows is not None:
             kept = say("{kept} (at most {rows} per unit)", kept=kept, rows=promise.most_rows)
@@ -382,6 +395,10 @@ def frame(plan: QueryPlan, drawn: Tallies, confidence: Fraction) -> pl.DataFrame
     >>> frame(made, (np.array([-9]),), Fraction(19, 20)).row(0)
     (0, 0, 3)
     """
+    if plan.query.least is not None:
+        return _frame_above(plan, drawn, confidence)
+    if plan.tree is not None:
+        return _tree_frame(plan, drawn, confidence)
     lines = cells_of(plan.keys)
     columns: dict[str, pl.Series] = {}
     first = plan.query.aggregates[0]
@@ -404,6 +421,40 @@ def frame(plan: QueryPlan, drawn: Tallies, confidence: Fraction) -> pl.DataFrame
             columns[f"{name}_{end}"] = (
                 pl.Series([None] * lines, dtype=pl.Float64) if limit is None else pl.Series(limit)
             )
+    return pl.DataFrame(columns)
+
+
+def _frame_above(plan: QueryPlan, drawn: Tallies, confidence: Fraction) -> pl.DataFrame:
+    """One line for each key whose noisy count reached the threshold, in the order of the domain."""
+    places, counts = drawn
+    name, (draw,) = name_of(plan.query.aggregates[0]), plan.draws
+    low, high = _possible(counts, half_width(draw.mechanism, draw.scale, confidence), None)[1:]
+    left, columns = places, {}
+    for key in reversed(plan.keys):
+        left, code = np.divmod(left, key.size)
+        columns[key.column] = pl.Series([*key.domain, None], dtype=pl.String).gather(code)
+    ordered = {key.column: columns[key.column] for key in plan.keys}
+    return pl.DataFrame({**ordered, name: counts, f"{name}_low": low, f"{name}_high": high})
+
+
+def _tree_frame(plan: QueryPlan, drawn: Tallies, confidence: Fraction) -> pl.DataFrame:
+    """One line for each node of a hierarchy, each parent before its children: least squares, then possible whole numbers that add up.
+
+    An interval is that of the least-squares number, cut at 0, and widened where the possible one lies outside.
+    """
+    assert plan.tree is not None
+    tree, name = plan.tree, name_of(plan.query.aggregates[0])
+    variances = [standard_deviation(draw.mechanism, draw.scale) ** 2 for draw in plan.draws]
+    found = tree.estimates(drawn, variances)
+    told: list[tuple[Counts, Counts, Counts]] = []
+    for value, one, width in zip(tree.possible(found), found, plan.half_widths(confidence), strict=True):
+        low, high = ends(one, width)
+        told.append((value, np.minimum(low, value), np.maximum(high, value)))
+    columns = tree.frame()
+    shown = tree.lines()
+    for place, end in enumerate(("", "_low", "_high")):
+        numbers = [told[level][place][node] for level, node in shown]
+        columns[f"{name}{end}"] = pl.Series(np.array(numbers, dtype=np.int64))
     return pl.DataFrame(columns)
 
 

@@ -11,8 +11,11 @@ from __future__ import annotations
 from itertools import accumulate
 
 import numpy as np
+from numpy.typing import NDArray
 
 from velado.query.needs import Counts
+
+Floats = NDArray[np.float64]
 
 
 def consistent(drawn: Counts) -> Counts:
@@ -48,3 +51,51 @@ def consistent(drawn: Counts) -> Counts:
         [number + (place < short) for place, number in enumerate(lowered)], dtype=drawn.dtype
     )
     return out
+
+
+def projected(values: Floats, total: int) -> Floats:
+    """The numbers of at least 0 with that sum, which is at least 0, nearest to the *values*: the same projection. O(n log n).
+
+    >>> projected(np.array([100.0, 1.0, -50.0]), 51).tolist()
+    [51.0, 0.0, 0.0]
+    """
+    falling = -np.sort(-values)
+    sums = np.cumsum(falling)
+    places = np.arange(1, len(values) + 1)
+    # Where the total is 0 rounding may leave none; then all are 0.
+    kept = max(1, int((falling * places > sums - total).sum()))
+    out: Floats = np.maximum(values - (sums[kept - 1] - total) / kept, 0.0)
+    return out
+
+
+def rounded(values: Floats, parent: Counts, totals: Counts) -> Counts:
+    """Whole numbers within 1 of the *values*, which are at least 0, whose sums by *parent* are *totals*: largest fractions go up.
+
+    >>> rounded(np.array([1.5, 2.5, 0.25]), np.array([0, 0, 1]), np.array([4, 0])).tolist()
+    [2, 2, 0]
+    """
+    whole: Counts = np.floor(values + 1e-9).astype(np.int64)
+    order = np.lexsort((whole - values, parent))
+    number = np.bincount(parent, minlength=len(totals))
+    rank = np.arange(len(values)) - np.concatenate([[0], np.cumsum(number)])[:-1][parent[order]]
+    have = np.zeros(len(totals), dtype=np.int64)
+    np.add.at(have, parent, whole)
+    whole[order] += rank < (totals - have)[parent[order]]
+    # Beyond 2^53 a double has no room for a fraction: what is missing then goes to the largest.
+    np.add.at(have := np.zeros(len(totals), dtype=np.int64), parent, whole)
+    for at in np.flatnonzero(have != totals).tolist():
+        those = np.flatnonzero(parent == at)
+        whole[those[np.argmax(whole[those])]] += totals[at] - have[at]
+    return whole
+
+
+def ends(values: Floats, widths: Floats) -> tuple[Counts, Counts]:
+    """Whole ends of the intervals of counts, cut at 0; a value below 0 has the interval of a 0. A hair more, for what floats lose.
+
+    >>> [end.tolist() for end in ends(np.array([5.0, -3.0]), np.array([7.0, 7.0]))]
+    [[0, 0], [12, 7]]
+    """
+    hair = 1e-6 * (1 + np.abs(values))
+    low = np.maximum(np.ceil(values - widths - hair), 0).astype(np.int64)
+    high = np.floor(np.maximum(values, 0) + widths + hair).astype(np.int64)
+    return low, high

@@ -17,9 +17,12 @@ from velado.data.schema import Column, Schema, TaxonomySpec
 from velado.data.taxonomy import ROOT_LABEL
 from velado.errors import QueryRefused
 from velado.query.needs import Grid, GroupKey
+from velado.query.values import Aggregate
 from velado.text import say
 
 MOST_VALUES = 10_000
+MOST_SPARSE = 1 << 20
+"""Of keys of which only those above a threshold are shown."""
 
 
 def key_of(schema: Schema, column: str, limit: int = MOST_VALUES) -> GroupKey:
@@ -60,9 +63,44 @@ def key_of(schema: Schema, column: str, limit: int = MOST_VALUES) -> GroupKey:
                 "At least 1 and at most {limit:,} keys can be answered, because every one of them is.",
                 limit=limit,
             ),
-            "Group by a coarser column.",
+            say("Group by a coarser column, or leave out small keys with HAVING COUNT(*) >= 50."),
         )
     return GroupKey(column, domain)
+
+
+def most_values(least: int | None) -> int:
+    """How many declared values a key may have: more where only those above a threshold are shown.
+
+    >>> most_values(None), most_values(20)
+    (10000, 1048576)
+    """
+    return MOST_VALUES if least is None else MOST_SPARSE
+
+
+def check_above(aggregates: Sequence[Aggregate], keys: Sequence[str]) -> None:
+    """Nothing, where these can be answered for keys above a threshold alone; else QueryRefused.
+
+    >>> check_above((Aggregate("count"),), ("city",))
+    """
+    if len(aggregates) != 1 or aggregates[0].kind != "count" or not keys:
+        raise QueryRefused(
+            "HAVING goes with something else than one COUNT of keys.",
+            "It leaves out keys by their noisy count, so that count is what is answered.",
+            "Ask for COUNT(*) or COUNT of a column alone, with GROUP BY.",
+        )
+
+
+def check_rolled_up(aggregates: Sequence[Aggregate]) -> None:
+    """Nothing, where a hierarchy of these can be answered; else QueryRefused.
+
+    >>> check_rolled_up((Aggregate("count"),))
+    """
+    if len(aggregates) != 1 or aggregates[0].kind != "count":
+        raise QueryRefused(
+            "A hierarchy is asked with something else than one COUNT.",
+            "Its levels are made to agree, which is done for counts.",
+            "Ask for COUNT(*) or COUNT of a column alone with GROUP BY ROLLUP.",
+        )
 
 
 def _checked(column: Column, values: tuple[str, ...], decimal: str) -> tuple[str, ...]:
@@ -110,8 +148,12 @@ def _numbers(column: Column, limit: int, decimal: str) -> tuple[str, ...]:
                 numbers=grid.high - grid.low + 1,
             ),
             say("At most {limit:,} keys can be answered, because every one of them is.", limit=limit),
-            "Ask for a HISTOGRAM of it, or declare a wider step.",
+            say(
+                "Ask for a HISTOGRAM of it, declare a wider step, or leave out small keys with HAVING COUNT(*) >= 50."
+            ),
         )
+    if grid.step.denominator == 1:
+        return tuple(str(index * grid.step.numerator) for index in range(grid.low, grid.high + 1))
     numbers = (grid.step * index for index in range(grid.low, grid.high + 1))
     return tuple(decimal_text(number).replace(".", decimal) for number in numbers)
 

@@ -52,6 +52,7 @@ class DrawFacts(TypedDict):
     level: NotRequired[str]
     candidates: NotRequired[int]
     rank_error: NotRequired[RankError]
+    depth: NotRequired[int]
 
 
 @dataclass(frozen=True)
@@ -126,3 +127,18 @@ class Draw:
             "confidence": float(confidence),
             "beyond": "the asked rank" if every else "the best candidate",
         }
+
+
+@dataclass(frozen=True)
+class LevelDraw(Draw):
+    """The draw of one level of a hierarchy, *depth* steps below all rows.
+
+    >>> LevelDraw(Rows(), "laplace", 1, 10.0, Fraction(1, 10), depth=2).to_dict()["depth"]
+    2
+    """
+
+    depth: int = 0
+
+    def to_dict(self, confidence: Fraction = Fraction(19, 20)) -> DrawFacts:
+        """As of every draw, with its level."""
+        return {**super().to_dict(confidence), "depth": self.depth}

@@ -14,7 +14,7 @@ import numpy as np
 
 from velado.errors import LedgerError
 from velado.query.budget import Facts
-from velado.query.needs import Tallies, cells_of
+from velado.query.needs import Counts, Tallies, cells_of
 from velado.query.plan import QueryPlan
 
 LAYOUT = 1
@@ -39,6 +39,9 @@ def fingerprints(plan: QueryPlan, versions: Sequence[str], spend: Fraction, extr
         "keys": [[key.column, list(key.domain)] for key in plan.keys],
         "draws": [[type(draw.need).__name__, draw] for draw in plan.draws],
     }
+    if plan.tree is not None:
+        # Which nodes a level has follows from the schema's taxonomy, which no other part names.
+        form["tree"] = [parent.tolist() for parent in plan.tree.parents]
     text = json.dumps(form, ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_written)
     # Of the sorted keys the version comes last, so it is the end of the text.
     shared = hashlib.sha256(text[:-1].encode())
@@ -73,19 +76,35 @@ def write_draws(drawn: Tallies, analyst: str) -> str:
     return json.dumps({"layout": LAYOUT, "analyst": analyst, "drawn": arrays}, separators=(",", ":"))
 
 
+def _sizes(plan: QueryPlan) -> list[int]:
+    """How many cells each draw has."""
+    return [cells_of(plan.keys)] * len(plan.draws) if plan.tree is None else list(plan.tree.sizes)
+
+
+def _rising(places: Counts, cells: int) -> bool:
+    """Whether the places of shown keys are cells, each once, in order."""
+    return bool(((places >= 0) & (places < cells)).all() and (np.diff(places) > 0).all())
+
+
 def read_draws(text: str, plan: QueryPlan) -> Tallies:
     """The numbers that `write_draws` wrote, checked against the plan's own shapes."""
     try:
         document: Facts = json.loads(text)
         arrays = document["drawn"]
-        good = document["layout"] == LAYOUT and len(arrays) == len(plan.draws)
+        sizes = (
+            _sizes(plan) if plan.query.least is None else [len(array["numbers"]) for array in arrays[:1]] * 2
+        )
+        good = document["layout"] == LAYOUT and len(arrays) == len(sizes)
         good = good and all(
-            array["shape"][:1] == [cells_of(plan.keys)] and prod(array["shape"]) == len(array["numbers"])
-            for array in arrays
+            array["shape"][:1] == [size] and prod(array["shape"]) == len(array["numbers"])
+            for size, array in zip(sizes, arrays, strict=True)
         )
         if not good:
             raise ValueError
-        return tuple(np.array(array["numbers"], dtype=np.int64).reshape(array["shape"]) for array in arrays)
+        found = tuple(np.array(array["numbers"], dtype=np.int64).reshape(array["shape"]) for array in arrays)
+        if plan.query.least is not None and not _rising(found[0], cells_of(plan.keys)):
+            raise ValueError
+        return found
     except (ValueError, KeyError, TypeError, OverflowError):
         raise LedgerError(
             "The ledger holds an answer to this question that cannot be read.",

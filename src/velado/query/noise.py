@@ -287,6 +287,20 @@ def _laplace_tail(scale: float, t: int) -> float:
     return 2 * math.exp(-(t + 1) / scale) / (1 + p)
 
 
+def chance_at_least(mechanism: Mechanism, scale: float, least: int) -> float:
+    """P(noise >= least), for a whole least of at least 1.
+
+    >>> round(chance_at_least("laplace", 2.0, 6), 4), round(chance_at_least("gaussian", 10.0, 20), 4)
+    (0.031, 0.0256)
+    """
+    if mechanism == "laplace":
+        return _laplace_tail(scale, least - 1) / 2
+    if scale > SUMMED:
+        return 1 - NormalDist().cdf((least - 1) / scale)
+    tails = _gaussian_tails(scale)
+    return float(tails[min(least - 1, len(tails) - 1)]) / 2
+
+
 @lru_cache(maxsize=64)
 def _gaussian_tails(scale: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """P(|X| > t) for t = 0, 1, ..., summed from the far end so that small tails keep their digits."""

@@ -24,6 +24,7 @@ from velado.query.accuracy import (
     AverageWish,
     ValueAccuracy,
     Wish,
+    above_sentence,
     accuracy,
     accuracy_sentence,
     average_accuracy,
@@ -33,59 +34,21 @@ from velado.query.accuracy import (
     rows_of_a_key,
     share_for_rank,
     share_for_width,
+    size,
 )
+from velado.query.answer_size import MOST_NUMBERS, check_engines, check_size
 from velado.query.budget import Measure, spend_of
-from velado.query.domains import key_of
-from velado.query.draws import Draw, DrawFacts, RankError
-from velado.query.engines._compile import Layout
-from velado.query.engines._tally import check as check_engines
+from velado.query.domains import check_above, check_rolled_up, key_of, most_values
+from velado.query.draws import Draw, DrawFacts, LevelDraw, RankError
+from velado.query.hierarchy import Tree, half_widths, least_spend_within
 from velado.query.needs import Counts, Grid, GridCells, GridSum, Keys, Need, Needs, Rows, Tallies, cells_of
 from velado.query.noise import Mechanism, half_width, score_sensitivity, sensitivity
-from velado.query.quantiles import MOST_SCORES, candidates, cells_between, level
+from velado.query.quantiles import candidates, cells_between, level
+from velado.query.sparse import check_threshold, draw_above
 from velado.query.unit import Unit
 from velado.query.values import Aggregate, Query
 from velado.settings import Where
-from velado.text import Sentence, say
-
-# How much one answer may be: numbers to draw and to keep, scores to choose by, and what every engine can do.
-#
-# All of it follows from the question and the schema, so that nobody pays for an answer that is then refused.
-
-# Drawn, kept in the ledger and sent: about 40 microseconds each, so 4 seconds and a megabyte at the most.
-MOST_NUMBERS = 100_000
-
-
-def _check_size(query: Query, schema: Schema, keys: Keys, draws: Sequence[Draw]) -> None:
-    """Nothing, where the answer is small enough and no engine will refuse it; else QueryRefused. Linear in the question."""
-    cells = cells_of(keys)
-    scores = sum(cells * len(draw.candidates) for draw in draws if draw.at is not None)
-    numbers = sum(
-        cells * (len(draw.need.edges) - 1) if isinstance(draw.need, GridCells) and draw.at is None else cells
-        for draw in draws
-    )
-    # A declared bound is drawn from nothing, but it is written into every line.
-    if max(numbers, cells * len(query.aggregates)) > MOST_NUMBERS:
-        raise QueryRefused(
-            "The keys, bins and aggregates of this query make too many numbers together.",
-            say(
-                "One answer draws and keeps at most {most_numbers:,}; an average needs two for every cell.",
-                most_numbers=MOST_NUMBERS,
-            ),
-            "Ask for fewer things at once, or group by fewer keys.",
-        )
-    if scores > MOST_SCORES:
-        raise QueryRefused(
-            "The quantiles of this query, MIN and MAX among them, choose among too many candidates together.",
-            say(
-                "One answer draws at most {most_scores:,} scores, one for every quantile, cell and "
-                "candidate.",
-                most_scores=MOST_SCORES,
-            ),
-            "Ask for fewer quantiles at once, or group by fewer keys.",
-        )
-    needs = tuple(dict.fromkeys(draw.need for draw in draws))
-    check_engines(Layout.of(schema, Unit()), query.where, keys, needs)
-
+from velado.text import Sentence, say, told
 
 Extremes = Literal["quantile", "bound"]
 
@@ -158,11 +121,25 @@ class QueryPlan:
     extremes: Extremes
     rows: int | None = None
     wish: tuple[Wish, Fraction] | None = None
+    tree: Tree | None = None
 
     @property
     def needs(self) -> Needs:
         """What the engine is asked, each thing once; two quantiles of a column share one."""
         return tuple(dict.fromkeys(draw.need for draw in self.draws))
+
+    def _above(self, draw: Draw, least: int, confidence: Fraction) -> ValueAccuracy:
+        """How exact the shown counts of many keys are; one of them may hold all rows."""
+        half = half_width(draw.mechanism, draw.scale, confidence)
+        shown = check_threshold(draw.mechanism, draw.scale, least, cells_of(self.keys))
+        rows = rows_of_a_key(self.rows, 1)
+        return {**accuracy(float(half), rows), "least": least, "lifted": shown}
+
+    def half_widths(self, confidence: Fraction) -> list[np.ndarray[tuple[int], np.dtype[np.float64]]]:
+        """Of a hierarchy: by how much each node of each level is off at most, with that chance."""
+        assert self.tree is not None
+        scales = [draw.scale for draw in self.draws]
+        return half_widths(self.tree, self.draws[0].mechanism, scales, confidence)
 
     def to_dict(self, confidence: Fraction = USUAL) -> PlanFacts:
         """What is charged, how it is drawn and how each value is to be read, for the answer and for a price beforehand."""
@@ -185,6 +162,17 @@ class QueryPlan:
         values = self.to_dict(confidence)["values"]
         said = [accuracy_sentence(value["name"], value, confidence) for value in values]
         out = [sentence for sentence in said if sentence is not None]
+        if self.tree is not None:
+            out.append(
+                say(
+                    "From all rows down to the keys, the {levels} levels are off by up to {widths}; children add up to their parent.",
+                    levels=len(self.tree.sizes),
+                    widths=", ".join(f"±{told(size(width))}" for width in values[0]["levels"]),
+                )
+            )
+        out += [
+            above for value in values if (above := above_sentence(value, cells_of(self.keys), confidence))
+        ]
         if self.draws and self.unit.column is not None:
             out.append(
                 say(
@@ -218,6 +206,13 @@ class QueryPlan:
         if part.bound is not None:
             return {**out, "answered_as": "bound"}
         draw = self.draws[part.draws[0]]
+        if self.tree is not None:
+            widths = self.half_widths(confidence)
+            most = max(float(one.max()) for one in widths)
+            facts = accuracy(most, None if self.rows is None else Fraction(self.rows))
+            return {**out, **facts, "kept": "tree", "levels": [float(one.max()) for one in widths]}
+        if self.query.least is not None:
+            return {**out, **self._above(draw, self.query.least, confidence)}
         rows = rows_of_a_key(self.rows, prod(len(key.domain) for key in self.keys))
         if draw.at is not None:
             off = draw.rank_error(confidence)
@@ -280,17 +275,22 @@ class _Outline:
     keys: Keys
     parts: tuple[Part, ...]
     wanted: tuple[Wanted, ...]
+    tree: Tree | None = None
 
     @classmethod
     def of(cls, query: Query, schema: Schema, unit: Unit, measure: Measure, extremes: Extremes) -> _Outline:
         """QueryRefused where the schema does not allow the query."""
-        keys = tuple(key_of(schema, name) for name in query.keys)
+        keys = tuple(key_of(schema, name, most_values(query.least)) for name in query.keys)
         if len(query.aggregates) > 1 and any(a.kind == "histogram" for a in query.aggregates):
             raise QueryRefused(
                 "A histogram is asked together with another aggregate.",
                 "Its answer has one line per bin, the others one line per key.",
                 "Ask for the histogram in a query of its own.",
             )
+        if query.least is not None:
+            check_above(query.aggregates, query.keys)
+        if query.rollup:
+            return cls._rolled_up(query, schema, unit, measure, extremes, keys)
         wanted: dict[Wanted, int] = {}
         parts = []
         for aggregate in query.aggregates:
@@ -313,10 +313,38 @@ class _Outline:
             wanted=tuple(wanted),
         )
 
+    @classmethod
+    def _rolled_up(
+        cls, query: Query, schema: Schema, unit: Unit, measure: Measure, extremes: Extremes, keys: Keys
+    ) -> _Outline:
+        """One count, drawn at every level of the keys' hierarchy."""
+        check_rolled_up(query.aggregates)
+        if cells_of(keys) > MOST_NUMBERS:
+            check_size(query, schema, keys, ())
+        tree = Tree.of(keys, schema)
+        return cls(
+            query=query,
+            schema=schema,
+            unit=unit,
+            measure=measure,
+            extremes=extremes,
+            keys=keys,
+            parts=(Part(tuple(range(len(tree.sizes)))),),
+            wanted=((Rows(query.aggregates[0].column), None, ()),) * len(tree.sizes),
+            tree=tree,
+        )
+
+    def shares(self, spend: Fraction) -> list[Fraction]:
+        """A spend over all that is drawn: alike, but for the levels of a hierarchy."""
+        if self.tree is None:
+            return [spend / max(1, len(self.wanted))] * len(self.wanted)
+        mechanism: Mechanism = "laplace" if self.measure == "epsilon" else "gaussian"
+        return [spend * share for share in self.tree.shares(mechanism)]
+
     def noise_of(self, place: int) -> tuple[Mechanism, int]:
         """The mechanism of one thing that is drawn, and the most by which one unit moves it."""
         need, at, _ = self.wanted[place]
-        cells = cells_of(self.keys)
+        cells = cells_of(self.keys) if self.tree is None else self.tree.sizes[place]
         if at is not None:
             return "noisy-max", score_sensitivity(at.numerator, at.denominator, self.unit, cells)
         mechanism: Mechanism = "laplace" if self.measure == "epsilon" else "gaussian"
@@ -328,8 +356,15 @@ class _Outline:
         for place, (need, at, chosen) in enumerate(self.wanted):
             mechanism, most = self.noise_of(place)
             scale, charge = noise.calibrate(mechanism, self.measure, most, shares[place])
-            draws.append(Draw(need, mechanism, most, scale, charge, at, chosen))
-        _check_size(self.query, self.schema, self.keys, draws)
+            if self.tree is None:
+                draws.append(Draw(need, mechanism, most, scale, charge, at, chosen))
+            else:
+                draws.append(LevelDraw(need, mechanism, most, scale, charge, depth=place))
+        if self.query.least is None:
+            check_size(self.query, self.schema, self.keys, draws)
+        else:
+            check_engines(self.query, self.schema, self.keys, draws)
+            check_threshold(draws[0].mechanism, draws[0].scale, self.query.least, cells_of(self.keys))
         return QueryPlan(
             query=self.query,
             keys=self.keys,
@@ -341,11 +376,19 @@ class _Outline:
             extremes=self.extremes,
             rows=self.schema.dataset.rows,
             wish=wish,
+            tree=self.tree,
         )
 
     def least_shares(self, wish: Wish, confidence: Fraction) -> list[Fraction]:
         """For each thing that is drawn the least share with which every value that uses it keeps the wish."""
-        rows = rows_of_a_key(self.schema.dataset.rows, prod(len(key.domain) for key in self.keys))
+        if self.tree is not None:
+            # A percentage is of all rows, which is what the widest node can be.
+            width = wish.in_units(rows_of_a_key(self.schema.dataset.rows, 1))
+            moved = [self.noise_of(place)[1] for place in range(len(self.wanted))]
+            return self.shares(least_spend_within(self.tree, self.measure, moved, width, confidence))
+        # A key above a threshold may hold all rows.
+        even = 1 if self.query.least is not None else prod(len(key.domain) for key in self.keys)
+        rows = rows_of_a_key(self.schema.dataset.rows, even)
         shares = [Fraction(0)] * len(self.wanted)
         averages = []
         for aggregate, part in zip(self.query.aggregates, self.parts, strict=True):
@@ -397,7 +440,7 @@ def plan(
     """
     spend = spend_of(spend, "spend", Where("python", say("the question")))
     outline = _Outline.of(query, schema, unit, measure, extremes)
-    return outline.drawn([spend / max(1, len(outline.wanted))] * len(outline.wanted))
+    return outline.drawn(outline.shares(spend))
 
 
 def plan_within(
@@ -507,6 +550,14 @@ def carry_out(plan: QueryPlan, tallies: Tallies, deadline: float | None = None) 
         if tally.shape != expected or tally.dtype != np.int64:
             raise wrong_shape()
     exact = dict(zip(plan.needs, tallies, strict=True))
+    if plan.query.least is not None:
+        (draw,) = plan.draws
+        return draw_above(draw.mechanism, plan.measure, draw.scale, tallies[0], plan.query.least, deadline)
+    if plan.tree is not None:
+        levels = plan.tree.summed(tallies[0])
+        return tuple(
+            _drawn(draw, plan.measure, one, deadline) for draw, one in zip(plan.draws, levels, strict=True)
+        )
     return tuple(_drawn(draw, plan.measure, exact[draw.need], deadline) for draw in plan.draws)
 
 

@@ -125,6 +125,9 @@ class Aggregate:
 class Query:
     """What is asked of one table: aggregates, of the rows where the predicate is true, for every key.
 
+    With *rollup* for every node of the keys' hierarchy too: all rows, the levels of their taxonomies, and the keys; with *least* for keys
+    alone whose noisy count is at least that.
+
     >>> Query("stays", (Aggregate("avg", "age", alias="mean"),), keys=("sex",)).canonical()
     '{"table":"stays","aggregates":[["avg","age",null,null]],"where":null,"keys":["sex"]}'
     """
@@ -133,6 +136,8 @@ class Query:
     aggregates: tuple[Aggregate, ...]
     where: Predicate | None = None
     keys: tuple[str, ...] = ()
+    rollup: bool = False
+    least: int | None = None
 
     def canonical(self) -> str:
         """One text for every way to ask the same: aliases left out, parts in order, numbers as fractions.
@@ -146,7 +151,17 @@ class Query:
         levels = [None if a.at is None else str(a.at) for a in self.aggregates]
         aggregates = [[a.kind, a.column, at, a.bins] for a, at in zip(self.aggregates, levels, strict=True)]
         where = None if self.where is None else predicate_form(self.where)
-        form = {"table": self.table, "aggregates": aggregates, "where": where, "keys": list(self.keys)}
+        form: dict[str, object] = {
+            "table": self.table,
+            "aggregates": aggregates,
+            "where": where,
+            "keys": list(self.keys),
+        }
+        # Left out where it is not asked for, so that a question has the form it always had.
+        if self.rollup:
+            form["rollup"] = True
+        if self.least is not None:
+            form["least"] = self.least
         return json.dumps(form, ensure_ascii=False, separators=(",", ":"))
 
     def columns(self) -> tuple[str, ...]:

@@ -272,7 +272,8 @@ def _readings(answer: Answer) -> Iterator[str]:
             yield _bound(value)
         elif value["answered_as"] == "quantile":
             yield say("{reading} {rank}", reading=_quantile(value), rank=_rank(value))
-    if any(value["answered_as"] == "number" for value in values):
+    # Of keys above a threshold the notes say it, since which of them are shown depends on the noise.
+    if any(value["answered_as"] == "number" and "least" not in value for value in values):
         yield _intervals(promise, answer.how.confidence)
 
 
@@ -422,6 +423,8 @@ def _price_row(draw: DrawFacts, with_rank: bool) -> list[str]:
 
 def _drawn(draw: DrawFacts) -> str:
     what, column = draw["what"], draw["column"]
+    if "depth" in draw:
+        return say("rows at level {depth}", depth=draw["depth"])
     if what == "rows with":
         return say("rows with '{column}'", column=column)
     if what == "sum of":

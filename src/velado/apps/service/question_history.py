@@ -98,7 +98,10 @@ def sql_of(canonical: str) -> str:
     if form["where"] is not None:
         out += f" WHERE {_predicate(form['where'])}"
     if form["keys"]:
-        out += f" GROUP BY {', '.join(_name(key) for key in form['keys'])}"
+        keys = ", ".join(_name(key) for key in form["keys"])
+        out += f" GROUP BY ROLLUP ({keys})" if form.get("rollup") else f" GROUP BY {keys}"
+    if form.get("least") is not None:
+        out += f" HAVING {_aggregate(*form['aggregates'][0])} >= {form['least']}"
     return out
 
 

@@ -399,6 +399,8 @@ def _value_of(place: ColumnPlace, text: str, decimal: str) -> str | float | None
     # A text that is no number or day of the column's kind can stand in no row.
     try:
         if place.sort == "number":
+            if len(text) < 300 and text.isascii() and text.isdigit():
+                return float(int(text))  # what the line below says, several times as fast
             return nearest_double(Fraction(with_point(text.strip(), decimal))) + 0.0
         if place.sort == "day":
             return datetime.strptime(text, place.column.format).date().isoformat()

@@ -254,6 +254,12 @@ def plan_running_within(
 
 
 def _outline(query: Query, schema: Schema, unit: Unit, measure: Measure, running: Running) -> QueryPlan:
+    if query.rollup or query.least is not None:
+        raise QueryRefused(
+            "A running total of a hierarchy, or with HAVING, is asked for.",
+            "Totals that grow over time are kept for all keys, and for the keys alone.",
+            "Write GROUP BY without ROLLUP and HAVING, and work on the totals, which is free.",
+        )
     if len(query.aggregates) != 1 or query.aggregates[0].kind not in ("count", "sum", "histogram"):
         raise QueryRefused(
             "A running total is one COUNT, SUM or HISTOGRAM.",

@@ -7,7 +7,7 @@ question and never changes it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Context, Decimal, Inexact, localcontext
 from fractions import Fraction
@@ -18,7 +18,8 @@ from velado.data.schema import Schema
 from velado.errors import QueryRefused
 from velado.query import values as asked
 from velado.query.domains import decimal_text
-from velado.query.sql._parse import MOST_BINS, all_of, any_of, negated, one_of, parse
+from velado.query.sql._conditions import all_of, any_of, negated, one_of
+from velado.query.sql._parse import MOST_BINS, parse
 from velado.query.sql._refusals import MOST_CHARACTERS, MOST_TOKENS, refused, too_large, unknown
 from velado.query.sql._tree import MOST_DIGITS, MOST_EXPONENT, wrong_type
 from velado.text import say
@@ -60,8 +61,14 @@ def to_sql(query: asked.Query) -> str:
     """The SQL that asks *query*: names quoted, no bracket more than needed, numbers exact."""
     items = ", ".join(_item(aggregate) for aggregate in query.aggregates)
     where = "" if query.where is None else f" WHERE {_condition(query.where)}"
-    keys = f" GROUP BY {', '.join(_name(key) for key in query.keys)}" if query.keys else ""
-    return f"SELECT {items} FROM {_name(query.table)}{where}{keys}"
+    listed = ", ".join(_name(key) for key in query.keys)
+    keys = f" GROUP BY {f'ROLLUP ({listed})' if query.rollup else listed}" if query.keys else ""
+    above = (
+        ""
+        if query.least is None
+        else f" HAVING {_item(replace(query.aggregates[0], alias=''))} >= {query.least}"
+    )
+    return f"SELECT {items} FROM {_name(query.table)}{where}{keys}{above}"
 
 
 def _item(aggregate: asked.Aggregate) -> str:
@@ -172,7 +179,12 @@ class _Walk:
             )
         keys = tuple(self._text(key, say("A key")) for key in self._parts(query.keys, say("The keys")))
         where = None if query.where is None else self._predicate(query.where)
-        return asked.Query(self._text(query.table, say("The table's name")), aggregates, where, keys)
+        if not isinstance(query.rollup, bool):
+            raise _of_another_type(say("Whether keys are rolled up"), say("True or False"))
+        if query.least is not None and (isinstance(query.least, bool) or not isinstance(query.least, int)):
+            raise _of_another_type(say("The least count"), say("a whole number"))
+        table = self._text(query.table, say("The table's name"))
+        return asked.Query(table, aggregates, where, keys, query.rollup, query.least)
 
     def _parts(self, parts: object, what: str) -> tuple[object, ...]:
         if not isinstance(parts, tuple):

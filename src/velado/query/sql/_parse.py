@@ -1,6 +1,6 @@
 """The accepted SQL, from text to a frozen query, or the reason why not. `docs/reference/sql.md` describes it.
 
-    SELECT [keys,] aggregates FROM table [WHERE predicate] [GROUP BY keys]
+    SELECT [keys,] aggregates FROM table [WHERE predicate] [GROUP BY keys [HAVING count >= n] | GROUP BY ROLLUP (keys)]
 
 Everything is decided from the text and the schema, so that neither a refusal nor its wording depends on a row. Three
 checks stand behind one another, and each must pass: every word is known (`_refusals`), every node and argument of
@@ -9,8 +9,7 @@ the tree is known (`_tree`), and every word that carries meaning was read exactl
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -18,8 +17,9 @@ from typing import Any
 from velado.data.schema import Column, Schema
 from velado.errors import QueryRefused
 from velado.query import values as asked
-from velado.query.domains import decimal_text, key_of
+from velado.query.domains import MOST_SPARSE, check_above, check_rolled_up, decimal_text, key_of, most_values
 from velado.query.needs import Grid, cells_of
+from velado.query.sql._conditions import bare, predicate_of
 from velado.query.sql._refusals import REFUSED, QueryTokens, read, refused, too_large
 from velado.query.sql._tree import (
     Reader,
@@ -28,227 +28,8 @@ from velado.query.sql._tree import (
     opened,
     refuse_node,
     tree_of,
-    value_of,
-    wrong_type,
 )
 from velado.text import say
-
-# WHERE as a frozen predicate in one normal form, so that equal questions have equal canonical texts.
-#
-# The rules keep SQL's three-valued logic: BETWEEN is >= AND <=; NOT IN, NOT LIKE and NOT BETWEEN are NOT of the test; IN with
-# one value is =; a literal on the left changes sides; nested AND (OR) is one AND (OR) of different parts in canonical
-# order; NOT NOT is nothing. `<>` stays, as do tests that other tests imply.
-
-MOST_VALUES = 1_000
-MOST_TESTS = 200
-
-_OPERATORS: dict[str, tuple[str, asked.Comparison, asked.Comparison]] = {
-    "EQ": ("EQ", "=", "="),
-    "NEQ": ("NEQ", "<>", "<>"),
-    "LT": ("LT", "<", ">"),
-    "LTE": ("LTE", "<=", ">="),
-    "GT": ("GT", ">", "<"),
-    "GTE": ("GTE", ">=", "<="),
-}
-
-
-def predicate_of(reader: Reader, node: Any) -> asked.Predicate:
-    """The tree below WHERE in normal form."""
-    predicate = _read(reader, node)
-    if sum(1 for _ in asked.leaves(predicate)) > MOST_TESTS:
-        raise too_large(say("WHERE holds more than {most} tests.", most=MOST_TESTS))
-    return predicate
-
-
-def all_of(parts: Iterable[asked.Predicate]) -> asked.Predicate:
-    """Every part, flat, each once, in canonical order; a single part is itself."""
-    flat = [inner for part in parts for inner in (part.parts if isinstance(part, asked.And) else (part,))]
-    kept = _ordered(flat)
-    return kept[0] if len(kept) == 1 else asked.And(kept)
-
-
-def any_of(parts: Iterable[asked.Predicate]) -> asked.Predicate:
-    """Any part, flat, each once, in canonical order; a single part is itself."""
-    flat = [inner for part in parts for inner in (part.parts if isinstance(part, asked.Or) else (part,))]
-    kept = _ordered(flat)
-    return kept[0] if len(kept) == 1 else asked.Or(kept)
-
-
-def negated(part: asked.Predicate) -> asked.Predicate:
-    """NOT part; NOT NOT is nothing, for unknown as well."""
-    return part.part if isinstance(part, asked.Not) else asked.Not(part)
-
-
-def one_of(column: str, values: Iterable[asked.Value]) -> asked.Predicate:
-    """`column IN values`, each once, in canonical order; one value is an equality."""
-    different = {json.dumps(asked.value_form(value), ensure_ascii=False): value for value in values}
-    kept = tuple(different[key] for key in sorted(different))
-    return asked.Compare(column, "=", kept[0]) if len(kept) == 1 else asked.In(column, kept)
-
-
-def _ordered(parts: list[asked.Predicate]) -> tuple[asked.Predicate, ...]:
-    different = {json.dumps(asked.predicate_form(part), ensure_ascii=False): part for part in parts}
-    return tuple(different[key] for key in sorted(different))
-
-
-def _read(reader: Reader, node: Any) -> asked.Predicate:
-    name = named(node)
-    if name == "Paren":
-        return _read(reader, opened(node, "Paren", "this")["this"])
-    if name in ("And", "Or"):
-        parts = [_read(reader, part) for part in _operands(reader, node, name)]
-        return all_of(parts) if name == "And" else any_of(parts)
-    if name == "Not":
-        reader.use("NOT")
-        return negated(_read(reader, opened(node, "Not", "this")["this"]))
-    if name in _OPERATORS:
-        return _comparison(reader, node, name)
-    if name == "In":
-        return _membership(reader, node)
-    if name == "Between":
-        return _between(reader, node)
-    if name == "Like":
-        return _like(reader, node)
-    if name == "Is":
-        return _is_null(reader, node)
-    if name in ("Column", "Literal"):
-        raise refused(
-            say("A value without a comparison"),
-            say("WHERE needs a test that is true or not."),
-            say("Compare it."),
-        )
-    raise refuse_node(node)
-
-
-def _operands(reader: Reader, node: Any, name: str) -> list[Any]:
-    # The tree of `a AND b AND c` leans left; a loop follows it, so that long chains do not recurse.
-    operands: list[Any] = []
-    while named(node) == name:
-        parts = opened(node, name, "this", "expression")
-        reader.use(name.upper())
-        operands.append(parts["expression"])
-        node = parts["this"]
-        if len(operands) > MOST_TESTS:
-            raise too_large(say("WHERE holds more than {most} tests.", most=MOST_TESTS))
-    return [node, *reversed(operands)]
-
-
-def _bare(node: Any) -> Any:
-    while named(node) == "Paren":
-        node = opened(node, "Paren", "this")["this"]
-    return node
-
-
-def _tested(reader: Reader, node: Any) -> Column:
-    node = _bare(node)
-    if named(node) != "Column":
-        raise refuse_node(node)
-    return reader.column(node)
-
-
-def _comparison(reader: Reader, node: Any, name: str) -> asked.Predicate:
-    word, operator, flipped = _OPERATORS[name]
-    parts = opened(node, name, "this", "expression")
-    left, right = _bare(parts["this"]), _bare(parts["expression"])
-    if named(left) == "Column" and named(right) == "Column":
-        raise refused(
-            say("A comparison of two columns"),
-            say("Text in double quotes is a column, and a column is compared with a literal."),
-            say("Compare it with a number, a text in single quotes, or a DATE."),
-        )
-    if named(left) != "Column" and named(right) == "Column":
-        left, right, operator = right, left, flipped
-    column = _tested(reader, left)
-    reader.use(word)
-    value = value_of(reader, column, right)
-    if isinstance(value, str) and operator not in ("=", "<>"):
-        raise QueryRefused(
-            say("Column '{column}' holds text, which has no order here.", column=column.name),
-            "Engines sort text differently, so that < and > would mean different rows.",
-            "Use =, <>, IN or LIKE.",
-        )
-    return asked.Compare(column.name, operator, value)
-
-
-def _membership(reader: Reader, node: Any) -> asked.Predicate:
-    parts = opened(node, "In", "this", "expressions", "negate")
-    reader.use("IN")
-    column = _tested(reader, parts["this"])
-    items = parts["expressions"] or []
-    if len(items) > MOST_VALUES:
-        raise too_large(say("IN holds more than {most:,} values.", most=MOST_VALUES))
-    if not items:
-        raise refused(
-            say("IN without a list of values"), say("It tests nothing."), say("Write IN ('a', 'b').")
-        )
-    found = one_of(column.name, [value_of(reader, column, _bare(item)) for item in items])
-    return _perhaps_negated(reader, found, parts["negate"])
-
-
-def _between(reader: Reader, node: Any) -> asked.Predicate:
-    parts = opened(node, "Between", "this", "low", "high", "negate")
-    reader.use("BETWEEN")
-    reader.use("AND")
-    column = _tested(reader, parts["this"])
-    low, high = (value_of(reader, column, _bare(parts[end])) for end in ("low", "high"))
-    if isinstance(low, str) or isinstance(high, str):
-        raise QueryRefused(
-            say(
-                "Column '{column}' holds text, which has no order here, so BETWEEN cannot test it.",
-                column=column.name,
-            ),
-            "Engines sort text differently, so that it would mean different rows.",
-            "Use =, <>, IN or LIKE.",
-        )
-    found = all_of((asked.Compare(column.name, ">=", low), asked.Compare(column.name, "<=", high)))
-    return _perhaps_negated(reader, found, parts["negate"])
-
-
-def _like(reader: Reader, node: Any) -> asked.Predicate:
-    parts = opened(node, "Like", "this", "expression", "negate")
-    reader.use("LIKE")
-    column = _tested(reader, parts["this"])
-    pattern = _bare(parts["expression"])
-    if column.kind not in ("categorical", "text"):
-        raise QueryRefused(
-            say(
-                "Column '{column}' is declared {kind}, and LIKE tests text alone.",
-                column=column.name,
-                kind=column.kind,
-            ),
-            "How a number or a date is written differs between engines.",
-            "Use comparisons or BETWEEN.",
-        )
-    if named(pattern) != "Literal":
-        raise refuse_node(pattern)
-    text = reader.literal(pattern)
-    if not isinstance(text, str):
-        raise wrong_type(column)
-    return _perhaps_negated(reader, asked.Like(column.name, text), parts["negate"])
-
-
-def _is_null(reader: Reader, node: Any) -> asked.Predicate:
-    parts = opened(node, "Is", "this", "expression", "negate")
-    reader.use("IS")
-    column = _tested(reader, parts["this"])
-    if named(parts["expression"]) != "Null":
-        raise refused(
-            say("IS with anything but NULL"),
-            say("It tests for a missing value alone."),
-            say("Write IS NULL."),
-        )
-    opened(parts["expression"], "Null")
-    reader.use("NULL")
-    return _perhaps_negated(reader, asked.IsNull(column.name), parts["negate"])
-
-
-def _perhaps_negated(reader: Reader, found: asked.Predicate, negate: Any) -> asked.Predicate:
-    # Newer versions of the parser keep NOT LIKE and IS NOT NULL as a flag instead of a node around it.
-    if negate:
-        reader.use("NOT")
-        return negated(found)
-    return found
-
 
 # One item of the SELECT list as an aggregate whose column has what it needs, and the names of the answer's columns.
 
@@ -460,6 +241,7 @@ def _level(reader: Reader, node: Any) -> Fraction:
 
 MOST_AGGREGATES = 20
 MOST_CELLS = 100_000
+MOST_LEAST = 10**9
 
 
 def parse(text: str, schema: Schema, table: str) -> asked.Query:
@@ -487,15 +269,20 @@ def _query(text: str, words: QueryTokens, schema: Schema, table: str) -> tuple[a
         raise refuse_node(tree)
     reader = Reader(schema, table)
     # The argument that holds FROM is called from_ since sqlglot 28.
-    parts = opened(tree, "Select", "expressions", "from", "from_", "where", "group")
+    parts = opened(tree, "Select", "expressions", "from", "from_", "where", "group", "having")
     _check_from(reader, parts["from_"] or parts["from"])
-    keys = _keys(reader, parts["group"])
+    keys, rollup = _keys(reader, parts["group"])
     aggregates = _selected(reader, parts["expressions"] or [], keys)
     where: asked.Predicate | None = None
     if parts["where"] is not None:
         where = predicate_of(reader, opened(parts["where"], "Where", "this")["this"])
-    _check_cells(schema, keys, aggregates)
-    return asked.Query(table, aggregates, where, keys), reader
+    if rollup:
+        check_rolled_up(aggregates)
+    least = None if parts["having"] is None else _least(reader, parts["having"], aggregates, keys)
+    if least is not None and rollup:
+        raise refused(*REFUSED["Having"])
+    _check_cells(schema, keys, aggregates, least)
+    return asked.Query(table, aggregates, where, keys, rollup, least), reader
 
 
 def _check_from(reader: Reader, node: Any) -> None:
@@ -512,11 +299,44 @@ def _check_from(reader: Reader, node: Any) -> None:
     check_table(reader.table, *reader.identifier(name))
 
 
-def _keys(reader: Reader, group: Any) -> tuple[str, ...]:
+def _least(reader: Reader, node: Any, aggregates: tuple[asked.Aggregate, ...], keys: tuple[str, ...]) -> int:
+    """The noisy count that HAVING asks for: `COUNT(*) >= n`, or the count by its name."""
+    check_above(aggregates, keys)
+    test = bare(opened(node, "Having", "this")["this"])
+    if named(test) not in ("GTE", "GT"):
+        raise refused(*REFUSED["Having"])
+    reader.use("NAME")
+    reader.use(named(test))
+    parts = opened(test, named(test), "this", "expression")
+    (counted,) = aggregates
+    if named(parts["this"]) == "Column":
+        name, _ = reader.identifier(opened(parts["this"], "Column", "this")["this"])
+        same = name.casefold() == counted.alias.casefold()
+    else:
+        same = replace(aggregate_of(reader, parts["this"]), alias=counted.alias) == counted
+    number = reader.literal(parts["expression"]) if named(parts["expression"]) == "Literal" else None
+    if (
+        not same
+        or not isinstance(number, Fraction)
+        or number.denominator != 1
+        or not 1 <= number <= MOST_LEAST
+    ):
+        raise refused(*REFUSED["Having"])
+    return int(number) + (named(test) == "GT")
+
+
+def _keys(reader: Reader, group: Any) -> tuple[tuple[str, ...], bool]:
     if group is None:
-        return ()
+        return (), False
     keys: list[str] = []
-    for node in opened(group, "Group", "expressions")["expressions"] or []:
+    nodes = opened(group, "Group", "expressions")["expressions"] or []
+    rollup = len(nodes) == 1 and named(nodes[0]) == "Rollup"
+    if rollup:
+        reader.use("NAME")
+        nodes = opened(nodes[0], "Rollup", "expressions")["expressions"] or []
+    elif any(named(node) == "Rollup" for node in nodes):
+        raise refused(*REFUSED["Rollup"])
+    for node in nodes:
         if named(node) != "Column":
             raise refused(
                 say("GROUP BY anything but a column"),
@@ -530,7 +350,7 @@ def _keys(reader: Reader, group: Any) -> tuple[str, ...]:
             say("Each key is answered once."),
             say("Name each once."),
         )
-    return tuple(keys)
+    return tuple(keys), rollup
 
 
 def _selected(reader: Reader, nodes: list[Any], keys: tuple[str, ...]) -> tuple[asked.Aggregate, ...]:
@@ -563,12 +383,15 @@ def _selected(reader: Reader, nodes: list[Any], keys: tuple[str, ...]) -> tuple[
     return with_names(reader.schema, tuple(aggregates), keys)
 
 
-def _check_cells(schema: Schema, keys: tuple[str, ...], aggregates: tuple[asked.Aggregate, ...]) -> None:
-    cells = cells_of(tuple(key_of(schema, key) for key in keys))
+def _check_cells(
+    schema: Schema, keys: tuple[str, ...], aggregates: tuple[asked.Aggregate, ...], least: int | None
+) -> None:
+    most = MOST_CELLS if least is None else MOST_SPARSE
+    cells = cells_of(tuple(key_of(schema, key, most_values(least)) for key in keys))
     bins = max((aggregate.bins or 1 for aggregate in aggregates), default=1)
-    if cells * bins > MOST_CELLS:
+    if cells * bins > most:
         raise QueryRefused(
             say("The declared keys make {cells:,} cells together.", cells=cells * bins),
-            say("Every cell is answered, and at most {most_cells:,} are.", most_cells=MOST_CELLS),
+            say("Every cell is answered, and at most {most_cells:,} are.", most_cells=most),
             "Group by fewer or coarser columns, or ask for fewer bins.",
         )

@@ -168,14 +168,16 @@ def _check_words(tokens: tuple[Any, ...], kinds: Sequence[str], names: frozenset
             selecting = False
         # A declared name or an alias may be a word of SQL; the tree then says whether it was used as a name.
         named = str(token.text).casefold() in names or before in ("ALIAS", "DOT")
-        if word not in _WORDS and not named:
+        rolled = word == "ROLLUP" and before == "GROUP_BY" and after == "L_PAREN"
+        above = word == "HAVING" and "GROUP_BY" in kinds[:at]
+        if word not in _WORDS and not named and not rolled and not above:
             raise refused(*REFUSED[word], at=start) if word in REFUSED else unknown(say("A word"), start)
         if word == "ORDER_BY" and not (before == "L_PAREN" and _closes_within(tokens, at)):
             raise refused(*REFUSED["ORDER_BY"], at=start)
         if word == "STAR" and not (before == "L_PAREN" and after == "R_PAREN"):
             raise refused(*REFUSED["SLASH" if before in _OPERANDS else "STAR"], at=start)
         name = word in _NAMES or word not in _WORDS
-        if name and after == "L_PAREN" and (depth or not selecting):
+        if name and after == "L_PAREN" and (depth or not selecting) and not rolled and before != "HAVING":
             # Functions inside functions or in WHERE make the parser try many readings, and none is accepted.
             raise refused(
                 *REFUSED["Cast" if str(token.text).upper() in ("CAST", "TRY_CAST") else "Func"], at=start
@@ -209,8 +211,10 @@ _REFUSED: tuple[tuple[str, str, str, str], ...] = (
      say("Every declared key is returned, zeros too, so that a missing key tells nothing."), _AFTER),
     ("OVER WINDOW PARTITION_BY ROWS RANGE QUALIFY Window qualify windows", say("A window (OVER)"),
      say("It answers for single rows, and we answer for all matching rows together."), _LEAVE),
-    ("GROUPING_SETS CUBE ROLLUP cube rollup grouping_sets", say("GROUPING SETS, CUBE or ROLLUP"),
+    ("GROUPING_SETS CUBE cube grouping_sets", say("GROUPING SETS or CUBE"),
      say("It is several queries in one, each with its own cost."), _SPLIT),
+    ("ROLLUP Rollup rollup", say("ROLLUP elsewhere than right after GROUP BY"),
+     say("A hierarchy is of all keys of a query."), say("Write GROUP BY ROLLUP (column, ...).")),
     ("EXISTS ANY SOME", say("EXISTS, ANY or SOME"),
      say("Its inner result would enter the outer one without noise or with unbounded effect."),
      say("Write IN with a list of values.")),
@@ -244,9 +248,9 @@ _REFUSED: tuple[tuple[str, str, str, str], ...] = (
      _SPLIT),
     ("ORDER_BY order", say("ORDER BY outside WITHIN GROUP"),
      say("The order of the answer is fixed by the declared domains."), _AFTER),
-    ("HAVING having", say("HAVING"), say("Whether a group is shown would depend on its rows without noise."),
-     say("Leave HAVING out; every declared group is answered, and you may filter the noisy answer for "
-         "free.")),
+    ("HAVING having Having", say("HAVING with anything but a least count"),
+     say("Keys are left out by their noisy count, and by nothing else."),
+     say("Write HAVING COUNT(*) >= 20, or leave it out and filter the noisy answer for free.")),
     ("FILTER Filter", say("FILTER"), say("One WHERE decides for all aggregates which rows count."),
      say("Ask two queries, each with its own WHERE.")),
     ("DISTINCT Distinct distinct", say("DISTINCT"),

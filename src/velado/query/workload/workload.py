@@ -23,10 +23,12 @@ from velado.errors import LedgerError, QueryRefused
 from velado.query import noise
 from velado.query.accuracy import USUAL, Wish, accuracy_sentence, check_total, rounded_up, rows_of_a_key
 from velado.query.answer import Cost, bin_names, frame, key_columns
+from velado.query.answer_size import MOST_NUMBERS
 from velado.query.budget import Facts, Measure, plain
+from velado.query.consistency import ends
 from velado.query.needs import ClassKey, Counts, Engine, GridCells, Rows, cells_of
 from velado.query.noise import Mechanism, mixed_factor, sensitivity, standard_deviation
-from velado.query.plan import MOST_NUMBERS, QueryPlan, carry_out, name_of, plan, plan_within, wrong_shape
+from velado.query.plan import QueryPlan, carry_out, name_of, plan, plan_within, wrong_shape
 from velado.query.unit import Promise, Unit
 from velado.query.values import Query
 from velado.query.workload.classes import Floats, Item, split
@@ -256,6 +258,12 @@ def _outlines(
             "Write one SELECT COUNT or HISTOGRAM after another, each ended by a semicolon.",
         )
     for number, query in enumerate(queries, 1):
+        if query.rollup or query.least is not None:
+            raise QueryRefused(
+                say("Question {number} of the workload has ROLLUP or HAVING.", number=number),
+                "Its noise is drawn in a way of its own.",
+                "Ask it by itself, outside the workload.",
+            )
         if any(aggregate.kind not in ("count", "histogram") for aggregate in query.aggregates):
             raise QueryRefused(
                 say("Question {number} of the workload asks for more than counts.", number=number),
@@ -432,7 +440,7 @@ def frames(made: WorkloadPlan, drawn: Sequence[Counts], confidence: Fraction) ->
             known[item.columns] = estimate(made.strategy, made.weights, tables, item.columns)
         values = answers(item, known[item.columns], made.strategy.space)
         one = made.plans[item.question]
-        low, high = _ends(values.ravel(), made.half_widths(item, confidence).ravel())
+        low, high = ends(values.ravel(), made.half_widths(item, confidence).ravel())
         name = name_of(one.query.aggregates[item.aggregate])
         shown = np.maximum(np.rint(values.ravel()), 0).astype(np.int64)
         found = columns.setdefault(item.question, _keys(one))
@@ -441,14 +449,6 @@ def frames(made: WorkloadPlan, drawn: Sequence[Counts], confidence: Fraction) ->
         found[f"{name}_high"] = pl.Series(np.maximum(high, shown))
     out.update({at: pl.DataFrame(found) for at, found in columns.items()})
     return [out[at] for at in range(len(made.plans))]
-
-
-def _ends(values: Floats, widths: Floats) -> tuple[Counts, Counts]:
-    """Whole ends of intervals, cut at 0; a value below 0 has the interval of a 0. A hair more, for what floats lose."""
-    hair = 1e-6 * (1 + np.abs(values))
-    low = np.maximum(np.ceil(values - widths - hair), 0).astype(np.int64)
-    high = np.floor(np.maximum(values, 0) + widths + hair).astype(np.int64)
-    return low, high
 
 
 def _keys(one: QueryPlan) -> dict[str, pl.Series]:
