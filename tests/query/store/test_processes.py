@@ -117,6 +117,27 @@ def survives(where: str, rounds: int, seed: int = 0) -> None:
 
 
 @pytest.mark.slow
+def test_processes_that_ask_one_ledger_while_others_are_killed_spend_what_was_told_and_no_more(
+    where: str,
+) -> None:
+    """Real answers of a table come out of several processes at once; SIGKILL comes at any moment, a new asker for each that died."""
+    askers, kills, cost = 3, 12, Fraction(1, 100)
+    budget = Fraction(4)
+    create_ledger(where, "people", Budget.epsilon(budget)).close()
+    result = said(lab("contend", where, askers, kills, cost, 7))
+    told, before = result["told"], result["before"]
+    spent, charged = Fraction(result["spent"]), Fraction(result["charged"])
+    # Answers came out of those who were killed, before the kill; after the kills the others asked until nothing was left.
+    assert result["kills"] == kills and before > kills and told > before
+    # No answer without its charge; what was charged and did not come out was in the hands of somebody who was killed.
+    assert result["unpaid"] == 0
+    most = cost * Fraction(101, 100)
+    assert charged <= spent <= charged + kills * most
+    assert told <= result["recorded"] <= result["debits"] <= told + kills
+    assert budget - most < spent <= budget
+
+
+@pytest.mark.slow
 def test_the_lab_would_see_a_reply_before_the_debit(tmp_path: Path, state: Path) -> None:
     where = tmp_path / "a.ledger"
     create_ledger(where, "patients", Budget.epsilon(1000)).close()
