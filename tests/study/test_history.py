@@ -130,6 +130,17 @@ def test_a_run_killed_after_its_entry_and_done_again_is_one_release(
     assert told(history)[0] == 1
 
 
+def test_the_same_bytes_of_other_people_are_another_release(tmp_path: Path, history: Path) -> None:
+    frame = table(0)
+    send(frame, tmp_path / "a", history)
+    send(frame, tmp_path / "b", history)
+    assert told(history)[:2] == (1, 2)
+    swapped = frame.with_columns(id=pl.col("id").replace({"person 0": "somebody new"}))
+    send(swapped, tmp_path / "c", history)
+    same = [(tmp_path / name / "release" / "table.csv").read_bytes() for name in "ac"]
+    assert same[0] == same[1] and told(history)[0] == 2
+
+
 def test_a_torn_entry_is_cut_off(tmp_path: Path, history: Path) -> None:
     send(table(0), tmp_path / "a", history)
     whole = history.read_bytes()

@@ -14,6 +14,7 @@ from velado.data.schema import AboutDataset, Schema
 from velado.release.gate import Signed
 from velado.release.goal import Goal
 from velado.release.guarantees._guarantee import Verdict
+from velado.release.history.together import OverTime
 from velado.release.methods._method import Method
 from velado.release.operations import columns_of
 from velado.report._cost_sections import bins_section, loss_section, why_section
@@ -276,6 +277,7 @@ def _promise(facts: ReleaseFacts) -> Section:
         smallest=facts.smallest,
         true_ends=facts.true_ends,
         rounded_ends=facts.rounded_ends,
+        over_time=facts.release.over_time,
     )
 
 
@@ -287,6 +289,7 @@ def promise_section(
     smallest: int,
     true_ends: Sequence[str] = (),
     rounded_ends: Mapping[str, float] = MappingProxyType({}),
+    over_time: OverTime | None = None,
 ) -> Section:
     """What was promised, on what it was checked, and what was found.
 
@@ -335,6 +338,8 @@ def promise_section(
                 smallest,
             )
         )
+    if over_time is not None:
+        blocks.append(over_time.sentence)
     if true_ends:
         blocks.append(
             say(

@@ -17,7 +17,7 @@ import pytest
 
 from velado.data.encode import EncodedTable
 from velado.data.partition import Partition
-from velado.release.history.classes import Classes, shown_together
+from velado.release.history.classes import Classes, Leavers, shown_together
 from velado.release.history.together import cells_of, histogram_of, withheld_cells
 from velado.release.methods import Mondrian
 from velado.release.recoders import Cover
@@ -53,14 +53,56 @@ def least_candidates(shown: list[dict[int, tuple[object, ...]]]) -> int:
     return least
 
 
-def held(data: EncodedTable, present: list[Ints], k: int, start: int) -> list[dict[int, tuple[object, ...]]]:
+def held(
+    data: EncodedTable, present: list[Ints], k: int, start: int, leavers: Leavers = "drop"
+) -> list[dict[int, tuple[object, ...]]]:
     state, out = Classes.none(), []
     for here in present:
         grouping = lambda at, here=here: cells_of(data, here[at], start, Mondrian(), 0)  # noqa: E731
-        found = shown_together(state, here, k=k, start=start, grouping=grouping)
+        found = shown_together(state, here, k=k, start=start, grouping=grouping, leavers=leavers)
         state = found.after
-        out.append(boxes(data, here, found.classes))
+        shown, classes = np.append(here, found.stale), np.append(found.classes, found.stale_classes)
+        out.append(boxes(data, shown, classes))
     return out
+
+
+def largest_share_of_worlds(shown: list[dict[int, tuple[object, ...]]], people: int) -> Fraction:
+    """The most that reader *exactly* can believe of any track being anybody's: every way of giving tracks to people is tried.
+
+    The reader knows everybody's quasi-identifiers and presence, and so what is shown of whom; linked rows are a track, told apart
+    from every other one. A world is a way of giving the tracks to the people; it remains if each release would look the same.
+    """
+    seen = [tuple(one.get(p) for one in shown) for p in range(people)]
+    number = {track: n for n, track in enumerate(dict.fromkeys(seen))}
+    track = np.array([number[one] for one in seen])
+    worlds = np.array(list(permutations(range(people))), np.int8)
+    left = worlds[(track[worlds] == track).all(axis=1)]
+    largest = Fraction(0)
+    for p in range(people):
+        if any(seen[p]):
+            largest = max(largest, Fraction(int(np.bincount(left[:, p]).max()), len(left)))
+    return largest
+
+
+@pytest.mark.parametrize(
+    ("leavers", "tables"),
+    [("keep", 60), ("drop", 60), pytest.param("keep", TABLES, marks=pytest.mark.slow)],
+)
+def test_who_knows_everybodys_presence_finds_nobody_with_more_than_one_in_k(
+    leavers: Leavers, tables: int
+) -> None:
+    """Rows that are kept hold the promise in every world; dropped ones do not hold it for this reader."""
+    random, shown, met, broken = np.random.default_rng(4), 0, 0, 0
+    for _ in range(tables):
+        data, present = series(random)
+        k = int(random.integers(2, 4))
+        found = held(data, present, k, k + int(random.integers(0, 2)), leavers)
+        shown += sum(map(len, found))
+        belief = largest_share_of_worlds(found, data.rows)
+        met += belief == Fraction(1, k)
+        broken += belief > Fraction(1, k)
+    assert shown > 5 * tables and met > tables // 20
+    assert broken == 0 if leavers == "keep" else broken > 3
 
 
 def test_nobody_who_is_held_together_has_fewer_than_k_candidates() -> None:

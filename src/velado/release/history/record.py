@@ -37,13 +37,20 @@ Bools = npt.NDArray[np.bool_]
 @dataclass(frozen=True, repr=False)
 class HeldState:
     """What is held together: *what*, the class or group of each person (below 0: none), how people and classes stand, and the
-    counts of values in each group (group, value, count)."""
+    counts of values in each group (group, value, count). Of people also what becomes of *leavers*, and the *k* of the promise."""
 
     what: str
     home: Ints32
     standing: Bools
     over: Bools
     counts: pl.DataFrame
+    leavers: str = ""
+    k: int = 0
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """What all releases of a history have in common."""
+        return self.what, self.leavers
 
     def without(self, place: int) -> HeldState:
         """The state once somebody was erased: the whole class is given up, so that no smaller crowd tells who is missing."""
@@ -57,6 +64,7 @@ class HeldState:
         """As an entry holds it: classes of those who are new, one bit for each person and class, counts that are new."""
         counts = json.dumps(self.counts.to_dict(as_series=False), separators=(",", ":")).encode()
         said = {"what": self.what, "classes": len(self.over), "counts": len(counts)}
+        said |= {"leavers": self.leavers, "k": self.k} if self.what == "people" else {}
         bits = np.packbits(self.standing).tobytes() + np.packbits(self.over).tobytes()
         return said, self.home[known:].astype("<i4").tobytes() + bits + counts
 
@@ -79,7 +87,9 @@ def _held_of(one: Said, before: HeldState | None, new: int, known: int, at: int)
     if before is not None:
         home = np.concatenate([before.home, home])
         counts = pl.concat([before.counts, counts])
-    return HeldState(str(said["what"]), home.astype(np.int32), standing, over, counts)
+    what = str(said["what"])
+    leavers, k = str(said.get("leavers", "drop" if what == "people" else "")), int(said.get("k", 0))
+    return HeldState(what, home.astype(np.int32), standing, over, counts, leavers, k)
 
 
 class Said(Protocol):

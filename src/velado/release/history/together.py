@@ -23,9 +23,11 @@ from velado.randomness import seeded
 from velado.release.goal import Goal, Promise, silent
 from velado.release.guarantees._guarantee import Verdict
 from velado.release.guarantees.k_anonymity import KAnonymity
-from velado.release.history.classes import NOBODY
+from velado.release.history.classes import NOBODY, Leavers
+from velado.release.history.record import HeldState
 from velado.release.methods._method import Method
 from velado.settings import Setting, settings
+from velado.text import say
 
 Ints = npt.NDArray[np.int64]
 
@@ -41,6 +43,14 @@ class Together:
     what: Annotated[
         Literal["people", "values"] | None, Setting("what is held together over all releases of a history")
     ] = None
+    readers: Annotated[
+        Literal["in", "exactly"],
+        Setting("people: from whom; exactly: who also knows who was in which release"),
+    ] = "in"
+    leavers: Annotated[
+        Leavers | None,
+        Setting("people: rows of who left are dropped or kept; without it as the readers need it"),
+    ] = None
     start: Annotated[int | None, Setting("people: how many a class begins with; without it 2k", ge=2)] = None
     most: Annotated[str, Setting("values: the largest share of one value in a group, e.g. 1/2", items=1)] = (
         "1/2"
@@ -49,6 +59,22 @@ class Together:
 
     def __post_init__(self) -> None:
         _ = self.share
+        if self.readers == "exactly" and self.leavers == "drop":
+            raise ParameterError(
+                "Who knows exactly who was in which release was named, and rows of people who left are to be dropped.",
+                "For that reader a crowd that shrinks tells who is left of it: there is nothing to promise.",
+                "Use --leavers keep, or --readers in.",
+            )
+
+    @property
+    def leaving(self) -> Leavers:
+        """What becomes of the rows of people who left."""
+        return self.leavers or ("keep" if self.readers == "exactly" else "drop")
+
+    @property
+    def kind(self) -> tuple[str | None, str]:
+        """What all releases of a history must have in common."""
+        return self.what, self.leaving if self.what == "people" else ""
 
     def beginning(self, k: int) -> int:
         """With how many people a class begins."""
@@ -100,6 +126,35 @@ class OverTime:
             **({"why_measured": self.why_measured} if self.why_measured else {}),
             **self.further,
         }
+
+
+@dataclass(frozen=True, repr=False)
+class Held:
+    """What a run holds together: names of *newcomers* who are known from now on, and the state of all.
+
+    *state* has those known before first, as the record has them, then *newcomers* in their order. *column* shows groups of values;
+    *gone* rows are of people who left.
+    """
+
+    asked: Together
+    newcomers: tuple[str, ...]
+    state: HeldState
+    column: str = ""
+    gone: int = 0
+
+
+def only_measured(trouble: str) -> str:
+    """What is said where nothing is promised over time.
+
+    >>> str(only_measured(""))
+    'Nothing is promised over all releases: this one is itself measured only.'
+    """
+    if not trouble:
+        return say("Nothing is promised over all releases: this one is itself measured only.")
+    return say(
+        "Nothing is promised over all releases, they were measured only: the history may not be the newest one ({trouble}).",
+        trouble=trouble,
+    )
 
 
 def cells_of(data: EncodedTable, rows: Ints, size: int, method: Method, seed: int) -> Ints:

@@ -87,24 +87,13 @@ def forget(
     key: flags.OwnerKey = None,
 ) -> None:
     """Erase a person: where people are held together, the whole class is not shown again."""
-    import polars as pl
-
     from velado.data.history_file import history_held
     from velado.data.keys import owner_key
-    from velado.errors import HistoryError
-    from velado.release.history.record import Record, hashes_of
+    from velado.study.held_people import forget as forget_person
 
     owner = owner_key(key)
     with history_held(file, owner) as held:
-        hashes = hashes_of(pl.Series([person]), owner.seed_for("history people"))
-        place = int(Record.of(held.entries).places(hashes)[0])
-        if place < 0:
-            raise HistoryError(
-                "The history knows nobody of that name.",
-                "Nothing was to be forgotten.",
-                "Write the name as the person column has it, and check --key.",
-            )
-        held.append({"kind": "forgotten", "place": place})
+        forget_person(held, person, owner)
     out.result(
         {"history": str(file), "forgotten": 1},
         [
