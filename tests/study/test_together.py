@@ -233,6 +233,26 @@ def test_an_older_copy_lowers_the_promise_to_measured_in_the_manifest(tmp_path: 
         assert any("Nothing is promised over all releases" in line for line in done.release.warnings)
 
 
+def test_merged_groups_have_counts_and_promise_nothing(tmp_path: Path, history: Path) -> None:
+    frame = everybody(5).with_columns(
+        pl.when(pl.col("age") > 50).then(pl.lit("flu")).otherwise(pl.col("illness")).alias("illness")
+    )
+    bare = []
+    for merge in (False, True):
+        path = tmp_path / f"{merge}.history"
+        create_history(path, KEY)
+        asked = Together(what="values", group=10, most="2/3", merge=merge)
+        done = send(frame, tmp_path / f"{merge}", path, asked)
+        bare.append(written(done)["illness_group"].null_count())
+        promise = json.loads((done.public / "manifest.json").read_text())["promise"]["over_time"]
+        assert promise["type"] == ("measured" if merge else "guaranteed")
+        assert promise["holds"] and promise["achieved"] <= 2 / 3
+        assert any("minimality" in line for line in done.release.warnings) == merge
+        with pytest.raises(HistoryError, match="another --together"):
+            send(frame[:90], tmp_path / "x", path, Together(what="values", group=10, merge=not merge))
+    assert bare[1] == 0 < bare[0]
+
+
 EXACTLY = Together(what="people", readers="exactly", start=4)
 
 

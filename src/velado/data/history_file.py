@@ -74,6 +74,37 @@ class HistoryFile:
             except LedgerError as error:
                 raise _unusable(self.path, error.what) from None
 
+    def seal_anew(self, reason: str) -> None:
+        """A history that came here without its seal has one again; an entry says so for good, whose word it was and why.
+
+        Where a seal stands that knows better (an older copy, one that went another way), and where nothing is amiss, it is an error.
+        """
+        if not self.trouble or self.seal is not None:
+            raise HistoryError(
+                say("The history '{path}' has its seal.", path=self.path.name)
+                if not self.trouble
+                else say(
+                    "The seal of '{path}' knows of a newer copy ({trouble}).",
+                    path=self.path.name,
+                    trouble=self.trouble,
+                ),
+                "A new seal is for a history that was moved to another place, machine or account.",
+                "Use it as it is."
+                if not self.trouble
+                else "Put the newest copy back; if it is lost, begin a new history.",
+            )
+        # The entry comes first: a run killed in between leaves a history that says it was sealed anew.
+        self.append({"kind": "sealed", "reason": reason, "after": len(self.entries)})
+        place = default_seal(_identity(self.path))
+        try:
+            place.unlink(missing_ok=True)  # a damaged one
+            self.seal = Seal.create(place)
+            self.seal.write(Mark(len(self.entries), self.entries[-1].hash))
+        except (OSError, LedgerError) as error:
+            reason = error.what if isinstance(error, LedgerError) else reason_of(error)
+            raise _unusable(self.path, reason) from None
+        self.trouble = ""
+
     def rows(self) -> bytes | None:
         """The rows that lie beside it, None where no entry names any; lost or altered ones are an error."""
         name = self._named()

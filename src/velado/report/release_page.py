@@ -391,7 +391,7 @@ def limits_section(verdicts: Sequence[Verdict], goal: Goal) -> Section:
         goal.reads_sensitive
         and say(
             "Knowing the method (minimality): groups were chosen with the sensitive values in view, so who knows the "
-            "method may infer more than the promise says."
+            "method may infer more than the promise says. Chosen without them (--blind, recommended) they would not tell that."
         ),
         goal.blind
         and say(

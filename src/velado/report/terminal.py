@@ -211,7 +211,7 @@ def minimality_warnings(goal: Goal) -> list[str]:
     return [
         say(
             "Groups were chosen with the sensitive values in view: who knows the method may infer more than the "
-            "promise says (minimality)."
+            "promise says (minimality). --blind (of tables in memory) chooses them without, and is recommended."
         )
     ]
 

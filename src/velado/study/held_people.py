@@ -106,8 +106,11 @@ def _refuse_changed(table: Table, earlier: Table) -> None:
     person = table.schema.person
     assert person is not None
     raw = [one.name for one in table.schema.columns.values() if one.published and one.role != "quasi"]
-    of = lambda one: pl.DataFrame({"who": one.text(person.name), **{n: one.text(n) for n in raw}})  # noqa: E731
-    both = of(table).join(of(earlier), on="who", suffix=" then")
+    now, then = (
+        pl.DataFrame({"who": one.text(person.name), **{name: one.text(name) for name in raw}})
+        for one in (table, earlier)
+    )
+    both = now.join(then, on="who", suffix=" then")
     for name in raw:
         if bool((both[name].ne_missing(both[f"{name} then"])).any()):
             raise ParameterError(

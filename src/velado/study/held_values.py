@@ -24,6 +24,7 @@ from velado.release.history.together import (
     Together,
     cells_of,
     histogram_of,
+    merged_cells,
     only_measured,
     withheld_cells,
 )
@@ -59,12 +60,15 @@ def held_values(recipe: Recipe, table: Table, file: HistoryFile, key: Key) -> tu
     cells = np.full(new.size, NOBODY, np.int64)
     if new.size >= asked.group:
         cells = cells_of(prepared.seen, new, asked.group, recipe.method, recipe.seed)
-    made = int(cells.max(initial=-1)) + 1
     found = spellings(table, column)
     used = table.text(column.name).filter(pl.Series(prepared.present))
     codes = found.of_rows(used)
     texts = pl.Series(["", *found.values.to_list()], dtype=pl.String)
-    withheld = withheld_cells(cells, codes[new].astype(np.int64), asked.share)
+    own_codes = codes[new].astype(np.int64)
+    if asked.merge:
+        cells = merged_cells(prepared.seen, new, cells, own_codes, asked.share)
+    made = int(cells.max(initial=-1)) + 1
+    withheld = withheld_cells(cells, own_codes, asked.share)
     given = np.where((cells >= 0) & ~withheld[np.maximum(cells, 0)], cells, NOBODY) if made else cells
     counts = histogram_of(given, texts[codes[new]], number)
     before = record.held
@@ -75,6 +79,7 @@ def held_values(recipe: Recipe, table: Table, file: HistoryFile, key: Key) -> tu
         np.ones(known + new.size, bool),
         np.concatenate([np.zeros(0, bool) if before is None else before.over, withheld[:made]]),
         counts,
+        asked.kind[1],
     )
     own = np.where(places >= 0, places, 0)
     own[places < 0] = known + np.arange(new.size)
@@ -170,9 +175,16 @@ def values_kept(
         "withheld_rows": len(shown) - len(named),
     }
     if trouble:
-        return OverTime(
-            "measured", "values", "all-rows", found, only_measured(trouble), str(trouble), further
+        said = only_measured(trouble)
+        return OverTime("measured", "values", "all-rows", found, said, str(trouble), further)
+    if asked.merge:
+        said = say(
+            "Over all releases of the history: in every group that got counts (values.csv) no value has more than {most}. That bounds what who knows which row is whose believes only if they do not know how groups were made: groups that broke the bound were merged with values in view (minimality). Measured; without --merge it is guaranteed. {withheld:.1%} of the rows have no counts.",
+            most=str(share),
+            withheld=withheld,
         )
+        why = say("groups that broke the bound were merged with values in view (minimality)")
+        return OverTime("measured", "values", "all-rows", found, said, str(why), further)
     sentence = say(
         "Over all releases of the history: nobody's value of a group that got counts (values.csv) is known with more than {most}, even for who knows which row is whose. Values are those of each person's first release; {withheld:.1%} of the rows have none. Guaranteed.",
         most=str(share),

@@ -19,6 +19,7 @@ from velado.errors import HistoryError, ParameterError, SchemaError
 from velado.release.history.classes import NOBODY
 from velado.release.history.record import HeldState, Record, ToldByReleases, entry_of, hashes_of, told_by
 from velado.release.history.together import Held, OverTime
+from velado.release.joined import JoinedRelease
 from velado.release.release import Release
 from velado.study.held_people import people_kept, rows_shown
 from velado.study.held_values import values_file, values_kept
@@ -85,7 +86,42 @@ class HistoryDraft:
         elif held is not None:
             public = values_file(after, cells[held.column], separator)
             over_time = values_kept(public, cells[held.column], held.asked, release, separator, file.trouble)
+        if over_time is not None and after.sealed_anew:
+            further = {**over_time.further, "history_sealed_anew": after.sealed_anew}
+            over_time = replace(over_time, further=further)
         return cls(file, said, body, told, again, over_time, public, rows)
+
+    @classmethod
+    def of_joined(
+        cls,
+        file: HistoryFile,
+        release: JoinedRelease,
+        contents: Mapping[str, bytes],
+        separators: Mapping[str, str],
+        key: Key,
+    ) -> HistoryDraft:
+        """Several tables are one release: a person's group is all who show the same in each of them, by the written files."""
+        before = Record.of(file.entries)
+        _refuse_mixed(before, None)
+        people, groups, above = [], [], 0
+        for name, one in release.tables.items():
+            cells = written_cells(contents[name], separators[name])
+            quasi = [cells.columns[one.frame.columns.index(column)] for column in one.quasi]
+            labels = np.zeros(cells.height, np.int32)
+            if quasi:
+                labels = np.asarray(VisibleTexts.of(cells, quasi).groups.labels, np.int32)
+            people.append(one.people)
+            groups.append(labels + above)
+            above += int(labels.max(initial=-1)) + 1
+        secret = key.seed_for("history people")
+        said, body = entry_of(before, pl.concat(people), np.concatenate(groups), None, secret)
+        new = int(said["new"])
+        content = b"".join(hashlib.sha256(contents[name]).digest() for name in release.tables)
+        said["table"] = _identity(content, body[16 * new : 16 * new + 4 * (len(before.people) + new)])
+        again = not new and said["table"] == (before.tables or ("",))[-1]
+        after = before if again else Record.of([*file.entries, HistoryEntry(said, body, "")])
+        told = told_by(after, release.goal.k or 2, file.trouble, before.pending and not again)
+        return cls(file, said, body, told, again)
 
     def begin(self) -> None:
         """The entry is on the disk: from here on the release may leave."""

@@ -74,20 +74,29 @@ class TogetherFlags:
             help="With --together values: people in a group; default: 20.",
         ),
     ] = None
+    merge: Annotated[
+        bool,
+        option(
+            "--merge",
+            help="With --together values: merge groups that break --most instead of withholding them; measured only.",
+        ),
+    ] = False
 
     def asked(self) -> Any:
         """The settings, or None where nothing is held together."""
         from velado.release.history.together import Together
 
         given = {name: value for name, value in asdict(self).items() if name != "together"}
-        named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        people, values = {"start", "readers", "leavers"}, {"most", "group"}
+        named: dict[str, Any] = {
+            name: value for name, value in given.items() if value is not None and value is not False
+        }
+        people, values = {"start", "readers", "leavers"}, {"most", "group", "merge"}
         mine = {"people": people, "values": values, None: set[str]()}[self.together]
         for name in named:
             if name not in mine:
                 raise ParameterError(
                     say("--{flag} was given, and --together does not ask for it.", flag=name),
                     "It would change nothing.",
-                    "--readers, --leavers and --start belong to --together people, --most and --group to --together values.",
+                    "--readers, --leavers and --start belong to --together people, --most, --group and --merge to --together values.",
                 )
         return None if self.together is None else Together(what=self.together, **named)

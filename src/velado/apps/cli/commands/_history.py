@@ -1,4 +1,4 @@
-"""`velado history`: the private record of what earlier releases showed, created, shown and checked; people forgotten."""
+"""`velado history`: the private record of what earlier releases showed, created, shown, checked and sealed; people forgotten."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from velado.apps.cli.app import argument, command, group, option
 from velado.text import say
 
 app = group(
-    "history", help="Create, show or check the record of what earlier releases showed, or forget a person."
+    "history",
+    help="Create, show, check or seal the record of what earlier releases showed, or forget a person.",
 )
 
 Where = Annotated[Path, argument("HISTORY", help="The file of the history.")]
@@ -76,6 +77,51 @@ def check(file: Where, *, key: flags.OwnerKey = None) -> None:
     out.result(
         {"entries": count, "holds": True},
         [say("All {entries:,} entries hold, and the seal agrees.", entries=count)],
+    )
+
+
+@command("seal", app)
+def seal(
+    file: Where,
+    *,
+    releases: Annotated[
+        int, option("--releases N", min=0, help="How many releases you know of; the history must have them.")
+    ],
+    reason: Annotated[str, option("--reason TEXT", help="Why it is sealed anew; kept in the history.")],
+    key: flags.OwnerKey = None,
+) -> None:
+    """Seal a history anew that was moved to another place, machine or account.
+
+    Every later release says so. Where a seal stands that knows of a newer copy, it is refused.
+    """
+    from velado.data.history_file import history_held
+    from velado.data.keys import owner_key
+    from velado.errors import HistoryError
+    from velado.release.history.record import Record
+
+    with history_held(file, owner_key(key)) as held:
+        known = Record.of(held.entries).releases
+        if known != releases:
+            raise HistoryError(
+                say(
+                    "The history has {known:,} releases, and you know of {releases:,}.",
+                    known=known,
+                    releases=releases,
+                ),
+                "It is not the newest copy, or releases were made without it.",
+                "Count the published folders, and put the newest copy here.",
+            )
+        held.seal_anew(reason)
+    out.result(
+        {"history": str(file), "releases": known, "sealed_anew": True},
+        [
+            out.warning(
+                say(
+                    "Sealed anew, on your word that this is the newest copy: every later release says so. Destroy all other copies: "
+                    "a release made with one of them would not be known here."
+                )
+            )
+        ],
     )
 
 
