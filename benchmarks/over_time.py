@@ -1,25 +1,35 @@
 """What 24 deliveries tell together: released each alone, with groups of values for life, with classes of people for life.
 
-Adult 8,000 and the hospital sample 5,000 people at a time, k = 5, the default method. `--deliveries`, `--rows` thin it.
+Adult 8,000 and the hospital sample 5,000 people at a time, k = 5, the default method. The hospital is twelve draws of the sample,
+each person once. `--deliveries`, `--table`, `--churn` thin it; `--columns` takes other quasi-identifiers of Adult, beside occupation;
+`--large` measures the figures of a million people x 24 releases alone.
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Literal
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
-from benchmarks.adult import adult
-from velado.data.io import read_schema, read_table
+from benchmarks.adult import adult, schema_dict
+from benchmarks.timing import data_folder
+from velado.data.io import attach_taxonomies, read_schema, read_table
 from velado.data.keys import Key
+from velado.data.normal import value_codes
 from velado.data.partition import Partition
-from velado.data.samples import hospital_csv, hospital_schema
+from velado.data.samples import hospital_schema
+from velado.data.samples.make_hospital import SEED, write_hospital
+from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.randomness import seeded
 from velado.release.anonymize import carry_out
@@ -32,8 +42,8 @@ from velado.release.history.candidates import (
     certain_values,
     crowd_of,
 )
-from velado.release.history.classes import Classes, shown_together
-from velado.release.history.together import cells_of, withheld_cells
+from velado.release.history.classes import Classes, Leavers, shown_together
+from velado.release.history.together import cells_of, merged_cells, withheld_cells
 from velado.release.methods import Progressive
 from velado.release.prepare import Prepared, prepare
 from velado.release.recoded import Recoded
@@ -44,15 +54,38 @@ K = 5
 KEY = Key(bytes(range(40)))
 METHOD = Progressive()
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
 def hospital() -> Table:
-    """The sample, one row for each person."""
-    table = read_table(hospital_csv(), read_schema(hospital_schema()))
-    person = table.schema.person
-    if person is None:
-        return table
-    return table.with_frame(table.frame.unique(person.name, keep="first", maintain_order=True))
+    """Twelve draws of the sample, one row for each person: 20,400 people."""
+    frames, table = [], None
+    for number in range(12):
+        with tempfile.TemporaryDirectory() as folder:
+            write_hospital(Path(folder), SEED + number)
+            table = read_table(Path(folder) / "hospital.csv", read_schema(hospital_schema()))
+        person = table.schema.person
+        assert person is not None
+        once = table.frame.unique(person.name, keep="first", maintain_order=True)
+        frames.append(once.with_columns(pl.col(person.name) + f"/{number}"))
+    assert table is not None
+    return table.with_frame(pl.concat(frames))
+
+
+def adult_with(columns: Sequence[str]) -> Table:
+    """Adult with these quasi-identifiers, and occupation as what is sensitive; without any the usual eight, and income."""
+    if not columns:
+        return adult()
+    entries = schema_dict()["columns"]
+    for name, entry in entries.items():
+        if name in columns and entry["role"] != "quasi":
+            entries[name] = {"role": "quasi", "kind": "numeric"}
+        elif name == "occupation":
+            entries[name] = {"role": "sensitive", "kind": "categorical", "side_door": "accept"}
+        elif name not in columns:
+            entries[name] = {"role": "other", "kind": "text", "publish": False}
+    schema = attach_taxonomies(Schema.from_dict({"columns": entries}), data_folder())
+    return read_table(data_folder() / "adult" / "adult_clean.csv", schema)
 
 
 def presences(people: int, at_a_time: int, count: int, churn: float) -> list[Ints]:
@@ -76,8 +109,6 @@ def delivered(table: Table, here: Ints) -> Prepared:
 def alone(table: Table, present: list[Ints]) -> tuple[str, list[float]]:
     """Today's way: each release judged alone; what is left together, and the loss of each."""
     column = table.schema.sensitive[0]
-    from velado.data.normal import value_codes
-
     codes, values = value_codes(table, column)
     groups = np.full((len(present), table.rows), -1, np.int32)
     shown, losses = [], []
@@ -96,12 +127,16 @@ def alone(table: Table, present: list[Ints]) -> tuple[str, list[float]]:
     return said, losses
 
 
-def values(table: Table, present: list[Ints]) -> str:
-    """Strict groups for life, m = 2, g = 20: how many people who came got no values."""
-    from velado.data.normal import value_codes
+def values(table: Table, present: list[Ints], most: int, merge: bool) -> str:
+    """Groups for life of 20: how many people who came got no values; boxes are made as without them, so that NCP is that of each alone.
 
-    codes, _ = value_codes(table, table.schema.sensitive[0])
+    The error is that of counts of a value in a range of two quasi-identifiers, asked of the last delivery: medians over 200
+    questions of |answer - true| / true, once with values in the rows and once with the counts of their groups.
+    """
+    codes, size = value_codes(table, table.schema.sensitive[0])
     known, held, came = np.zeros(table.rows, bool), 0, 0
+    home, shares = np.full(table.rows, -1), [np.zeros((0, size))]
+    total = 0
     for here in present:
         prepared = delivered(table, here)
         new = np.flatnonzero(~known[here])
@@ -110,40 +145,120 @@ def values(table: Table, present: list[Ints]) -> str:
         if new.size < 20:
             held += new.size
             continue
+        own = codes[here[new]].astype(np.int64)
         cells = cells_of(prepared.seen, new, 20, METHOD, 0)
-        bad = withheld_cells(cells, codes[here[new]].astype(np.int64), Fraction(1, 2))
+        if merge:
+            cells = merged_cells(prepared.seen, new, cells, own, Fraction(1, most))
+        bad = withheld_cells(cells, own, Fraction(1, most))
         held += int(bad[cells].sum())
-    return f"withheld {held / max(came, 1):.1%} of people; boxes are those of each release alone: NCP 1.00x"
+        home[here[new]] = np.where(bad[cells], -1, cells + total)
+        counts = np.zeros((int(cells.max()) + 1, size))
+        np.add.at(counts, (cells, own), 1)
+        shares.append(counts / counts.sum(axis=1, keepdims=True))
+        total += len(counts)
+    raw, grouped = _errors(table, present[-1], codes, home, np.concatenate(shares))
+    way = "ordinary" if merge else "strict"
+    said = f"{way} m = {most}: withheld {held / max(came, 1):.1%} of people; NCP 1.00x (the same boxes)"
+    return f"{said}; query error {raw:.3f} with values, {grouped:.3f} with counts"
+
+
+def _errors(table: Table, here: Ints, codes: Ints, home: Ints, shares: Floats) -> tuple[float, float]:
+    made = carry_out(delivered(table, here), METHOD, Goal((KAnonymity(K),)))
+    random, who = seeded(2, "questions"), here[made.kept]
+    columns = [(made.data.columns[n], made.recoded.columns[n]) for n in range(len(made.data.columns))]
+    columns = [(one, shown) for one, shown in columns if one.size > 2]
+    known, raw, grouped = home[who] >= 0, [], []
+    of_row = np.where(known[:, None], shares[np.maximum(home[who], 0)], 0.0)
+    while len(raw) < 200:
+        true, inside = np.ones(len(who), bool), np.ones(len(who))
+        for at in random.choice(len(columns), min(2, len(columns)), replace=False):
+            one, shown = columns[at]
+            low = int(random.integers(0, one.size))
+            high = min(low + one.size // 2, one.size - 1)
+            own, box = one.codes[made.kept], shown.codes[made.kept]
+            first, last = shown.low[box], shown.high[box]
+            true &= (own >= low) & (own <= high)
+            inside *= np.maximum(np.minimum(high, last) - np.maximum(low, first) + 1, 0) / (last - first + 1)
+        value = int(codes[random.choice(who)])
+        count = int((true & (codes[who] == value)).sum())
+        if count < 0.005 * len(who):
+            continue
+        raw.append(abs(float(inside[codes[who] == value].sum()) - count) / count)
+        # Rows without counts are taken to be like the others in the range.
+        answer = float((inside * of_row[:, value]).sum()) * inside.sum() / max(inside[known].sum(), 1e-9)
+        grouped.append(abs(answer - count) / count)
+    return float(np.median(raw)), float(np.median(grouped))
 
 
 def people(
-    table: Table, present: list[Ints], start: int, losses: list[float], leavers: Literal["drop"] = "drop"
+    table: Table, present: list[Ints], start: int, losses: list[float], leavers: Leavers = "drop"
 ) -> str:
     """Classes for life: loss against each release alone, left out counted as wholly lost, and who falls below k."""
     state, groups = Classes.none(), np.full((len(present), table.rows), -1, np.int32)
-    own, left_out = [], 0
+    own, left_out, stale, rows = [], 0, 0, 0
     for t, here in enumerate(present):
-        prepared = delivered(table, here)
+        seen = delivered(table, here).seen
         found = shown_together(
             state,
             here,
             k=K,
             start=start,
             leavers=leavers,
-            grouping=lambda at, seen=prepared.seen: cells_of(seen, at, start, METHOD, 0),
+            grouping=lambda at, seen=seen: cells_of(seen, at, start, METHOD, 0),
         )
         state = found.after
-        labels = np.unique(found.classes, return_inverse=True)[1] - int((found.classes < 0).any())
+        classes = np.concatenate([found.classes, found.stale_classes])
+        prepared = delivered(table, np.concatenate([here, found.stale]))
+        labels = np.unique(classes, return_inverse=True)[1] - int((classes < 0).any())
         cut = Partition.of(labels.astype(np.int32))
         recoded = Recoded(Cover().publish(prepared.data, cut), cut.kept)
         made = release(prepared, recoded, Goal((KAnonymity(K),), 1.0), METHOD, 0, readings=False)
-        groups[t, here[made.kept]] = made.checked.partition.labels
+        who = np.concatenate([here, found.stale])
+        groups[t, who[made.kept]] = made.checked.partition.labels
         left_out += made.suppressed
+        stale += found.stale.size
+        rows += int(made.kept.sum())
         own.append(made.loss)
-    inside = crowd_of(candidates_in(groups), K)
+    count = candidates_exactly if leavers == "keep" else candidates_in
+    crowd = crowd_of(count(groups), K)
     ratio = np.mean(own) / np.mean(losses)
-    total = sum(map(len, present))
-    return f"start {start}: {inside.below} below k of {inside.people}; NCP {ratio:.2f}x; left out {left_out / total:.2%}"
+    reader = "exactly" if leavers == "keep" else "in"
+    said = f"{leavers}, start {start}: {crowd.below} of {crowd.people} below k ({reader}); NCP {ratio:.2f}x"
+    return f"{said}; left out {left_out / sum(map(len, present)):.2%}; of people who left {stale / rows:.1%} of rows"
+
+
+def large(count: int = 1_000_000, releases: int = 24) -> None:
+    """CPU seconds and memory of the figures of a history, and of reading it: everybody in groups of 5 to 9, a tenth away."""
+    random = seeded(3, "large")
+    groups = np.empty((releases, count), np.int32)
+    for t in range(releases):
+        order = random.permutation(count).astype(np.int32)
+        groups[t, order] = np.arange(count, dtype=np.int32) // 7
+        groups[t, random.random(count) < 0.1] = -1
+        del order
+    few = np.ascontiguousarray(groups[:, :100])
+    (
+        crowd_of(candidates_in(few), K),
+        crowd_of(candidates_exactly(few), K),
+    )  # what compiled code itself takes is not of people
+    before, begun = _memory_now(), time.process_time()
+    own = crowd_of(candidates_in(groups), K), crowd_of(candidates_exactly(groups), K)
+    spent, peak = time.process_time() - begun, _memory()
+    said = f"{count:,} people x {releases}: {spent:.1f} CPU s (bar 15); below k {own[0].share:.1%} / {own[1].share:.1%}"
+    held = groups.nbytes / 1e6
+    print(
+        f"{said}; memory: the groups {held:.0f} MB, above them {peak - before:.0f} MB, in all {held + peak - before:.0f} (bar 130)"
+    )
+
+
+def _memory_now() -> float:
+    """The resident memory, in MB."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
+
+
+def _memory() -> float:
+    """The largest resident memory so far, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 
 
 def main(given: Sequence[str] = ()) -> None:
@@ -152,19 +267,30 @@ def main(given: Sequence[str] = ()) -> None:
     asked.add_argument("--deliveries", type=int, default=24)
     asked.add_argument("--table", choices=("adult", "hospital"), default=None)
     asked.add_argument("--churn", type=float, default=None)
+    asked.add_argument("--columns", type=lambda text: text.split(","), default=[])
+    asked.add_argument("--large", action="store_true")
     args = asked.parse_args(list(given))
-    for name, make, at_a_time in (("adult", adult, 8000), ("hospital", hospital, 5000)):
+    large()
+    if args.large:
+        return
+    for name, make, at_a_time in (
+        ("adult", partial(adult_with, args.columns), 8000),
+        ("hospital", hospital, 5000),
+    ):
         if args.table not in (None, name):
             continue
         table = make()
         table = table.with_schema(replace(table.schema, constant="allow"))
         for churn in (0.1, 0.01) if args.churn is None else (args.churn,):
-            present = presences(table.rows, min(at_a_time, table.rows // 2), args.deliveries, churn)
-            begun = time.process_time()
+            present = presences(table.rows, at_a_time, args.deliveries, churn)
+            begun, told = time.process_time(), partial(print, f"{name} {churn:.0%}", flush=True)
             said, losses = alone(table, present)
-            print(f"{name} {churn:.0%} alone: {said} ({time.process_time() - begun:.0f} CPU s)", flush=True)
-            print(f"{name} {churn:.0%} values: {values(table, present)}", flush=True)
-            print(f"{name} {churn:.0%} people: {people(table, present, 2 * K, losses)}", flush=True)
+            told(f"alone: {said} ({time.process_time() - begun:.0f} CPU s)")
+            told(f"values: {values(table, present, 2, merge=False)}")
+            told(f"values: {values(table, present, 3, merge=True)}")
+            told(f"people: {people(table, present, K, losses, 'keep')}")
+            told(f"people: {people(table, present, 2 * K, losses, 'keep')}")
+            told(f"people: {people(table, present, 2 * K, losses)}")
 
 
 if __name__ == "__main__":

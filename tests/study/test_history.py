@@ -17,6 +17,7 @@ from velado.data.keys import Key
 from velado.data.schema import Schema
 from velado.errors import HistoryError, SchemaError
 from velado.release.history.record import Record, told_by
+from velado.release.history.together import Together
 from velado.study.run import publish
 
 KEY = Key(bytes(range(40)))
@@ -130,6 +131,91 @@ def test_a_run_killed_after_its_entry_and_done_again_is_one_release(
     assert told(history)[0] == 1
 
 
+KILLED_AT = """
+import os, sys
+from pathlib import Path
+import velado.study.run
+left = [int(sys.argv[1])]
+def counted(name):
+    true = getattr(os, name)
+    def call(*given, **named):
+        left[0] -= 1
+        if left[0] == 0: os.kill(os.getpid(), 9)
+        return true(*given, **named)
+    setattr(os, name, call)
+for name in "write fsync link unlink rename replace mkdir ftruncate open pwrite chmod rmdir".split(): counted(name)
+from test_history import frame_of, hold
+hold(frame_of(int(sys.argv[4])), Path(sys.argv[2]), Path(sys.argv[3]))
+print(int(sys.argv[1]) - left[0])
+"""
+
+
+def frame_of(number: int) -> pl.DataFrame:
+    return table(0, 24)[number:]
+
+
+def hold(frame: pl.DataFrame, out: Path, history: Path, force: bool = False) -> None:
+    together = Together(what="people", readers="exactly", start=4)
+    publish(
+        frame,
+        SCHEMA,
+        "mondrian",
+        k=2,
+        out=out,
+        key=KEY,
+        history=history,
+        bound="off",
+        together=together,
+        suppression=0.5,
+        force=force,
+    )
+
+
+@pytest.mark.slow
+def test_a_run_killed_anywhere_leaves_no_release_without_its_entry(tmp_path: Path) -> None:
+    """Killed at one in so many of its calls to the system: three of them, or as many as VELADO_KILLS says."""
+    points = int(os.environ.get("VELADO_KILLS", "3"))
+
+    def run_to(point: int, out: Path, path: Path, number: int) -> subprocess.CompletedProcess[str]:
+        call = [sys.executable, "-c", KILLED_AT, str(point), str(out), str(path), str(number)]
+        return subprocess.run(
+            call, cwd=Path(__file__).parent, env=dict(os.environ), timeout=300, capture_output=True, text=True
+        )
+
+    create_history(tmp_path / "h", KEY)
+    hold(frame_of(0), tmp_path / "first", tmp_path / "h")
+    done = run_to(10**6, tmp_path / "whole", tmp_path / "h", 1)
+    assert done.returncode == 0, done.stderr
+    calls, entered = int(done.stdout), set[bool]()
+    for number, at in enumerate(sorted({1 + calls * n // points for n in range(points)})):
+        home = tmp_path / f"{number}"
+        home.mkdir()
+        path, out = home / "h", home / "out"
+        create_history(path, KEY)
+        hold(frame_of(0), home / "first", path)
+        assert run_to(at, out, path, 1).returncode == -9
+        releases, _, trouble = told(path)
+        assert not trouble and releases in (1, 2)
+        assert releases == 2 or not out.exists()  # what left is known
+        entered.add(releases == 2)
+        hold(frame_of(1), out, path, force=out.exists())
+        releases, least, trouble = told(path)
+        assert releases == 2 and least >= 2 and not trouble  # nothing lost, nothing counted twice
+        assert len(list(home.glob("h.rows-*"))) == 1
+    assert entered == {True, False}
+
+
+def test_the_same_bytes_of_other_people_are_another_release(tmp_path: Path, history: Path) -> None:
+    frame = table(0)
+    send(frame, tmp_path / "a", history)
+    send(frame, tmp_path / "b", history)
+    assert told(history)[:2] == (1, 2)
+    swapped = frame.with_columns(id=pl.col("id").replace({"person 0": "somebody new"}))
+    send(swapped, tmp_path / "c", history)
+    same = [(tmp_path / name / "release" / "table.csv").read_bytes() for name in "ac"]
+    assert same[0] == same[1] and told(history)[0] == 2
+
+
 def test_a_torn_entry_is_cut_off(tmp_path: Path, history: Path) -> None:
     send(table(0), tmp_path / "a", history)
     whole = history.read_bytes()
@@ -159,3 +245,49 @@ def test_a_repeated_recipe_without_a_history_says_that_nothing_was_checked(
         said = " ".join("".join(capsys.readouterr()).split())
         assert ("Nothing about earlier releases was checked" in said) == (name == "a")
         assert ("together (1 in the history)" in said) == (name == "b")
+
+
+def test_a_moved_history_is_sealed_anew_and_says_so_for_good(
+    tmp_path: Path, history: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    send(table(0), tmp_path / "a", history)
+    older = history.read_bytes()
+    send(table(1), tmp_path / "b", history)
+    (tmp_path / "k").write_bytes(KEY.secret)
+    call = ["history", "seal", str(history), "--key", str(tmp_path / "k"), "--reason", "a new machine"]
+    assert run([*call, "--releases", "2"]) != 0  # it has its seal
+    newest = history.read_bytes()
+    history.write_bytes(older)
+    assert run([*call, "--releases", "1"]) != 0  # its seal knows of a newer copy
+    history.write_bytes(newest)
+    monkeypatch.setenv("VELADO_STATE", str(tmp_path / "elsewhere"))
+    assert "seal is missing" in told(history)[2]
+    assert run([*call, "--releases", "3"]) != 0
+    capsys.readouterr()
+    assert run([*call, "--releases", "2"]) == 0
+    assert "on your word" in " ".join("".join(capsys.readouterr()).split())
+    assert told(history)[2] == ""
+    assert any("sealed anew 1 time" in line for line in send(table(2), tmp_path / "c", history))
+    assert told(history)[0] == 3
+    history.write_bytes(newest)  # the copy of the old machine
+    assert told(history)[2]
+
+
+def test_joined_tables_are_one_release_of_a_history(
+    tmp_path: Path, history: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "k").write_bytes(KEY.secret)
+    schema = 'id = {role = "identifier", person = true}\n'
+    (tmp_path / "one.toml").write_text(f'[columns]\n{schema}age = {{role = "quasi", kind = "numeric"}}\n')
+    (tmp_path / "two.toml").write_text(f'[columns]\n{schema}place = {{role = "quasi", kind = "numeric"}}\n')
+    for number, first in enumerate((0, 1)):
+        frame = table(first)
+        frame.select("id", "age").write_csv(tmp_path / "one.csv")
+        frame.select("id", place=pl.col("age") % 7).write_csv(tmp_path / "two.csv")
+        tables = [part for n in ("one", "two") for part in ("-t", f"{tmp_path / n}.csv:{tmp_path / n}.toml")]
+        call = ["joined", *tables, "-k", "2", "-m", "mondrian", "-o", str(tmp_path / f"o{number}")]
+        assert run([*call, "--history", str(history), "--key", str(tmp_path / "k")]) == 0
+        said = " ".join("".join(capsys.readouterr()).split())
+        assert f"together ({number + 1} in the history)" in said
+    releases, least, trouble = told(history)
+    assert releases == 2 and least < 2 and not trouble

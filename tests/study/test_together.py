@@ -20,6 +20,7 @@ from velado.data.staging import StagedFolder
 from velado.errors import GuaranteeNotMet, HistoryError, ParameterError, SuppressionLimitExceeded
 from velado.release.history.record import Record
 from velado.release.history.together import Together
+from velado.study.held_people import forget
 from velado.study.run import Published, apply_recipe, publish
 
 KEY = Key(bytes(range(40)))
@@ -230,6 +231,114 @@ def test_an_older_copy_lowers_the_promise_to_measured_in_the_manifest(tmp_path: 
         promise = json.loads((done.public / "manifest.json").read_text())["promise"]["over_time"]
         assert promise["type"] == "measured" and "older copy" in promise["why_measured"]
         assert any("Nothing is promised over all releases" in line for line in done.release.warnings)
+
+
+def test_merged_groups_have_counts_and_promise_nothing(tmp_path: Path, history: Path) -> None:
+    frame = everybody(5).with_columns(
+        pl.when(pl.col("age") > 50).then(pl.lit("flu")).otherwise(pl.col("illness")).alias("illness")
+    )
+    bare = []
+    for merge in (False, True):
+        path = tmp_path / f"{merge}.history"
+        create_history(path, KEY)
+        asked = Together(what="values", group=10, most="2/3", merge=merge)
+        done = send(frame, tmp_path / f"{merge}", path, asked)
+        bare.append(written(done)["illness_group"].null_count())
+        promise = json.loads((done.public / "manifest.json").read_text())["promise"]["over_time"]
+        assert promise["type"] == ("measured" if merge else "guaranteed")
+        assert promise["holds"] and promise["achieved"] <= 2 / 3
+        assert any("minimality" in line for line in done.release.warnings) == merge
+        with pytest.raises(HistoryError, match="another --together"):
+            send(frame[:90], tmp_path / "x", path, Together(what="values", group=10, merge=not merge))
+    assert bare[1] == 0 < bare[0]
+
+
+EXACTLY = Together(what="people", readers="exactly", start=4)
+
+
+def tracks(history: list[pl.DataFrame]) -> Counter[tuple[object, ...]]:
+    """How many people show the same in all releases, absence included: the blocks of who knows everybody's presence."""
+    shown = [{row["who"]: (row["age"], row["place"]) for row in one.iter_rows(named=True)} for one in history]
+    return Counter(tuple(one.get(who) for one in shown) for who in {name for one in shown for name in one})
+
+
+def test_rows_of_people_who_left_are_shown_on_until_k_can_go_together(tmp_path: Path, history: Path) -> None:
+    history_of_tables, stale, went = list[pl.DataFrame](), 0, 0
+    seen: set[str] = set()
+    for t, frame in enumerate(deliveries(3, 5, churn=16)):
+        done = send(frame, tmp_path / f"{t}", history, EXACTLY)
+        history_of_tables.append(written(done))
+        assert min(tracks(history_of_tables).values()) >= 3
+        here, shown = set(frame["id"]), set(history_of_tables[-1]["who"])
+        stale, went = stale + len(shown - here), went + len(seen - shown - here)
+        seen |= shown
+        promise = json.loads((done.public / "manifest.json").read_text())["promise"]["over_time"]
+        assert promise["type"] == "guaranteed" and promise["reader"] == "exactly"
+        assert promise["rows_of_people_who_left"] == len(shown - here)
+        numbers = pl.read_csv(done.private / "rows.csv")["row"]
+        assert numbers.null_count() == len(shown - here) and numbers.max() <= frame.height
+        assert "are of people who left" in (done.public / "about.html").read_text()
+        beside = list(tmp_path.glob("visits.history.rows-*"))
+        assert len(beside) == 1 and beside[0].stat().st_mode & 0o077 == 0
+    assert stale > 20 and went > 3
+
+
+def test_a_column_that_changes_is_refused_where_rows_of_people_who_left_are_kept(
+    tmp_path: Path, history: Path
+) -> None:
+    frame = everybody()
+    send(frame[:100], tmp_path / "a", history, EXACTLY)
+    changed = frame[1:100].with_columns(
+        illness=pl.when(pl.col("id") == "person 7").then(pl.lit("none")).otherwise(pl.col("illness"))
+    )
+    with pytest.raises(ParameterError, match="'illness' changed for somebody"):
+        send(changed, tmp_path / "b", history, EXACTLY)
+    moved = frame[1:100].with_columns(
+        place=pl.col("place") + 1
+    )  # a quasi-identifier may: all of a class show the same
+    send(moved, tmp_path / "c", history, EXACTLY)
+
+
+def test_who_is_forgotten_is_not_in_the_rows_that_are_kept(tmp_path: Path, history: Path) -> None:
+    frame = everybody()
+    first = written(send(frame, tmp_path / "a", history, EXACTLY))
+    box = first.filter(pl.col("who") == "person 5").select("age", "place")
+    members = set(first.join(box, on=["age", "place"])["who"])
+    with history_held(history, KEY) as file:
+        forget(file, "person 5", KEY)
+        left = pl.read_parquet(file.rows())
+    assert set(left["id"]) == set(first["who"]) - members
+    rest = frame.filter(pl.col("id") != "person 5")
+    assert set(written(send(rest, tmp_path / "b", history, EXACTLY))["who"]) == set(first["who"]) - members
+    # Erased and back: not in this history.
+    assert set(written(send(frame, tmp_path / "c", history, EXACTLY))["who"]) == set(first["who"]) - members
+
+
+def test_without_the_rows_of_people_who_left_nothing_leaves(tmp_path: Path, history: Path) -> None:
+    frame = everybody()
+    send(frame, tmp_path / "a", history, EXACTLY)
+    (beside,) = tmp_path.glob("visits.history.rows-*")
+    whole = beside.read_bytes()
+    for content in (whole[:-1], None):
+        beside.unlink()
+        if content is not None:
+            beside.write_bytes(content)
+        with pytest.raises(HistoryError, match="rows beside the history"):
+            send(frame[1:], tmp_path / "b", history, EXACTLY)
+    assert not (tmp_path / "b").exists()
+
+
+def test_what_cannot_be_shown_alike_in_every_release_is_refused_beside_kept_rows(
+    tmp_path: Path, history: Path
+) -> None:
+    frame = everybody()
+    with pytest.raises(ParameterError, match="nothing to promise"):
+        Together(what="people", readers="exactly", leavers="drop")
+    send(frame, tmp_path / "a", history, EXACTLY)
+    with pytest.raises(HistoryError, match="another --together"):
+        send(frame, tmp_path / "b", history, "people")
+    with pytest.raises(ParameterError, match="earlier releases of the history promised 3"):
+        send(frame, tmp_path / "b", history, EXACTLY, k=2)
 
 
 def test_a_history_is_of_one_kind(tmp_path: Path, history: Path) -> None:

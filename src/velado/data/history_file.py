@@ -3,17 +3,21 @@
 hash_n = HMAC-SHA256(key, hash_{n-1} || length(said_n) || said_n || body_n), hash_0 = 32 zero bytes. An entry is on the disk before `append`
 returns, and only then does the seal, kept apart in the state folder, name it: an older copy put back, a copy that went its own way
 and a copy elsewhere do not agree with their seal. What a killed run left of an entry is cut off: nothing was published after it.
+Where rows of people who left are shown on, the rows of the newest release lie beside it, under a name that an entry gives; older ones
+are removed once nothing names them, so that nobody who was forgotten stays in them.
 One of the edges; mode 0600. Whoever holds the file open holds a lock, and a second run is refused at once.
 """
 
 from __future__ import annotations
 
+import glob
+import hashlib
 import hmac
 import json
 import os
 import struct
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -69,6 +73,73 @@ class HistoryFile:
                 self.seal.write(Mark(len(self.entries), mac.hex()))
             except LedgerError as error:
                 raise _unusable(self.path, error.what) from None
+
+    def seal_anew(self, reason: str) -> None:
+        """A history that came here without its seal has one again; an entry says so for good, whose word it was and why.
+
+        Where a seal stands that knows better (an older copy, one that went another way), and where nothing is amiss, it is an error.
+        """
+        if not self.trouble or self.seal is not None:
+            raise HistoryError(
+                say("The history '{path}' has its seal.", path=self.path.name)
+                if not self.trouble
+                else say(
+                    "The seal of '{path}' knows of a newer copy ({trouble}).",
+                    path=self.path.name,
+                    trouble=self.trouble,
+                ),
+                "A new seal is for a history that was moved to another place, machine or account.",
+                "Use it as it is."
+                if not self.trouble
+                else "Put the newest copy back; if it is lost, begin a new history.",
+            )
+        # The entry comes first: a run killed in between leaves a history that says it was sealed anew.
+        self.append({"kind": "sealed", "reason": reason, "after": len(self.entries)})
+        place = default_seal(_identity(self.path))
+        try:
+            place.unlink(missing_ok=True)  # a damaged one
+            self.seal = Seal.create(place)
+            self.seal.write(Mark(len(self.entries), self.entries[-1].hash))
+        except (OSError, LedgerError) as error:
+            reason = error.what if isinstance(error, LedgerError) else reason_of(error)
+            raise _unusable(self.path, reason) from None
+        self.trouble = ""
+
+    def rows(self) -> bytes | None:
+        """The rows that lie beside it, None where no entry names any; lost or altered ones are an error."""
+        name = self._named()
+        if name is None:
+            return None
+        try:
+            content = self._place(name).read_bytes()
+        except OSError as error:
+            raise _no_rows(self.path, reason_of(error)) from None
+        if not hmac.compare_digest(hashlib.sha256(content).hexdigest(), name):
+            raise _no_rows(self.path, say("they are not those that were written"))
+        return content
+
+    def put_rows(self, content: bytes) -> str:
+        """The rows lie beside it, durably; an entry that is then appended names them by what is returned."""
+        name = hashlib.sha256(content).hexdigest()
+        try:
+            with suppress(FileExistsError):
+                appear(self._place(name), content)
+        except OSError as error:
+            raise _unusable(self.path, reason_of(error)) from None
+        return name
+
+    def sweep(self) -> None:
+        """Rows that no entry needs any more are gone."""
+        name = self._named()
+        for place in self.path.parent.glob(glob.escape(self.path.name) + ".rows-*"):
+            if name is None or place != self._place(name):
+                place.unlink(missing_ok=True)
+
+    def _named(self) -> str | None:
+        return next((str(one.said["rows"]) for one in reversed(self.entries) if "rows" in one.said), None)
+
+    def _place(self, name: str) -> Path:
+        return self.path.with_name(f"{self.path.name}.rows-{name[:16]}")
 
 
 def create_history(path: Path, key: Key) -> None:
@@ -191,4 +262,12 @@ def _unusable(path: Path, reason: str) -> HistoryError:
         say("The history '{path}' cannot be used ({reason}).", path=path.name, reason=reason),
         "What earlier releases showed is not known without it, and nothing was published.",
         "Check the path, the permissions and --key, or make one with `velado history create FILE`.",
+    )
+
+
+def _no_rows(path: Path, reason: str) -> HistoryError:
+    return HistoryError(
+        say("The rows beside the history '{path}' cannot be used ({reason}).", path=path.name, reason=reason),
+        "Rows of people who left are shown on from them, and nothing was published.",
+        "Put the newest copies of the history and of the file FILE.rows-... beside it back, or begin a new history.",
     )

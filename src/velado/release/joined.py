@@ -198,6 +198,8 @@ def _smallest_by_row_counts(
 class JoinedTable:
     """One published table: its *frame*, what it keeps alone and within the joined groups, what it lost.
 
+    *people* says whose each row is, for the owner alone.
+
     >>> JoinedTable(pl.DataFrame({"age": ["*"]}), ("age",), (), (), {"age": 1.0}, suppressed=0).facts()["rows"]
     1
     """
@@ -209,6 +211,7 @@ class JoinedTable:
     losses: Mapping[str, float]
     suppressed: int
     signed: tuple[Signed, ...] = ()
+    people: pl.Series = field(default_factory=lambda: pl.Series([], dtype=pl.String))
 
     def facts(self) -> dict[str, object]:
         """As plain values, without any cell."""
@@ -373,6 +376,7 @@ def anonymize_joined(
             losses=losses,
             suppressed=original - draft.frame.height,
             signed=signed[member.name],
+            people=_whose(member)[draft.rows],
         )
     return JoinedRelease(
         tables=out,
@@ -388,6 +392,12 @@ def anonymize_joined(
         smallest_by_row_counts=None if key is None else _smallest_by_row_counts(members, drafts, of_person),
         notes=notes,
     )
+
+
+def _whose(member: Member) -> pl.Series:
+    person = member.table.schema.person
+    assert person is not None
+    return member.table.text(person.name).fill_null("")
 
 
 def _counted_in_people(

@@ -14,6 +14,7 @@ from velado.data.schema import AboutDataset, Schema
 from velado.release.gate import Signed
 from velado.release.goal import Goal
 from velado.release.guarantees._guarantee import Verdict
+from velado.release.history.together import OverTime
 from velado.release.methods._method import Method
 from velado.release.operations import columns_of
 from velado.report._cost_sections import bins_section, loss_section, why_section
@@ -278,6 +279,7 @@ def _promise(facts: ReleaseFacts) -> Section:
         smallest=facts.smallest,
         true_ends=facts.true_ends,
         rounded_ends=facts.rounded_ends,
+        over_time=facts.release.over_time,
     )
 
 
@@ -289,6 +291,7 @@ def promise_section(
     smallest: int,
     true_ends: Sequence[str] = (),
     rounded_ends: Mapping[str, float] = MappingProxyType({}),
+    over_time: OverTime | None = None,
 ) -> Section:
     """What was promised, on what it was checked, and what was found.
 
@@ -337,6 +340,8 @@ def promise_section(
                 smallest,
             )
         )
+    if over_time is not None:
+        blocks.append(over_time.sentence)
     if true_ends:
         blocks.append(
             say(
@@ -388,7 +393,7 @@ def limits_section(verdicts: Sequence[Verdict], goal: Goal, not_examined: Sequen
         goal.reads_sensitive
         and say(
             "Knowing the method (minimality): groups were chosen with the sensitive values in view, so who knows the "
-            "method may infer more than the promise says."
+            "method may infer more than the promise says. Chosen without them (--blind, recommended) they would not tell that."
         ),
         goal.blind
         and say(

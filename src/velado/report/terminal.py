@@ -49,6 +49,8 @@ def ten_lines(facts: ReleaseFacts, leaves: Path, stays: Path) -> list[str]:
     settings = [f"{name} = {value}" for name, value in values.items() if value not in (None, "")]
     size = {"source": facts.source.name, "rows": facts.source.rows, "columns": len(facts.source.columns)}
     promises = [verdict_line(found) for found in release.verdicts]
+    if release.over_time is not None:
+        promises.append(release.over_time.sentence)
     return [
         say("Table: {source}, {rows:,} rows, {columns:,} columns", **size)
         if before.people is None
@@ -209,7 +211,7 @@ def minimality_warnings(goal: Goal) -> list[str]:
     return [
         say(
             "Groups were chosen with the sensitive values in view: who knows the method may infer more than the "
-            "promise says (minimality)."
+            "promise says (minimality). --blind (of tables in memory) chooses them without, and is recommended."
         )
     ]
 

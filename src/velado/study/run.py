@@ -39,7 +39,7 @@ from velado.measures.risk.rows_together import joining_doors
 from velado.release import DEFAULT_METHOD
 from velado.release.anonymize import carry_out, goal_for
 from velado.release.goal import Goal, Progress, default_k, silent, within
-from velado.release.history.together import Together
+from velado.release.history.together import Held, Together
 from velado.release.methods._method import Method
 from velado.release.methods.improve import Effort
 from velado.release.methods.progressive._polish import at_another_goal, without_dear_rows
@@ -61,15 +61,9 @@ from velado.report.manifest import input_digest, manifest, manifest_json, packag
 from velado.report.release_page import public_page, release_page
 from velado.report.render import as_values, render_html, render_markdown, to_json
 from velado.settings import Where, made, parse_toml
-from velado.study.history import (
-    Held,
-    HistoryDraft,
-    held_people,
-    held_values,
-    no_history,
-    refuse_for_values,
-    refuse_without_person,
-)
+from velado.study.held_people import held_people, with_rows_of_leavers
+from velado.study.held_values import held_values, refuse_for_values
+from velado.study.history import HistoryDraft, no_history, refuse_without_person
 from velado.study.recipe import Format, Per, Recipe, RecipeInput, Report, without_folders
 from velado.text import Language, language, say, speaking
 
@@ -319,10 +313,12 @@ def _held_run(
     if file is not None:
         refuse_without_person(table.schema)
     held: Held | None = None
-    shown = table
+    shown, gone = table, 0
     if file is not None and recipe.together.what == "values":
         refuse_for_values(recipe)
         held, shown = held_values(recipe, table, file, key)
+    elif file is not None and recipe.together.kind == ("people", "keep"):
+        shown, gone = with_rows_of_leavers(recipe, table, file, key)
     prepared = prepare(
         shown,
         operations=recipe.operations,
@@ -333,7 +329,7 @@ def _held_run(
     )
     goal = goal_for(prepared, recipe.method, recipe.k, recipe.guarantees, recipe.suppression, recipe.blind)
     if file is not None and recipe.together.what == "people":
-        held, recoded = held_people(recipe, prepared, goal, file, key)
+        held, recoded = held_people(recipe, prepared, goal, file, key, gone)
         release = make_release(prepared, recoded, goal, recipe.method, recipe.seed)
     else:
         release = carry_out(
@@ -368,15 +364,17 @@ def _held_run(
             with speaking(recipe.language):
                 written = staged.read(f"{PUBLIC}/{table_file}")
                 entry = HistoryDraft.of(file, release, written, table.separator, key, held)
-                kept = () if entry.over_time is None else (entry.over_time.sentence,)
+                kept = entry.over_time
+                # What is guaranteed stands among the promises; that nothing is must be seen by whoever reads warnings alone.
+                fallen = () if kept is None or kept.promise == "guaranteed" else (kept.sentence,)
             release = replace(
                 release,
                 prepared=replace(
                     release.prepared,
                     own_warnings=(*release.prepared.own_warnings, *entry.told.sentences()),
-                    warnings=(*kept, *release.prepared.warnings),
+                    warnings=(*fallen, *release.prepared.warnings),
                 ),
-                over_time=entry.over_time,
+                over_time=kept,
             )
         columns = release.listed.columns
         facts = ReleaseFacts(
@@ -405,7 +403,7 @@ def _held_run(
             f"{PRIVATE}/recipe.toml": recipe.to_toml().encode(),
             f"{PRIVATE}/{OWNER_FILE}": key.secret + b"\n",
             f"{PRIVATE}/measured.json": _in_plain_english(measured_figures(facts)),
-            f"{PRIVATE}/rows.csv": csv_bytes(pl.DataFrame({"row": release.rows + 1})),
+            f"{PRIVATE}/rows.csv": csv_bytes(_row_numbers(release, table.rows)),
         }
         if entry is not None and entry.values is not None:
             files[f"{PUBLIC}/values.csv"] = entry.values
@@ -429,6 +427,12 @@ def _held_run(
         entry.confirm()
     progress(1.0, "done")
     return Published(facts=facts, page=page, folder=staged.folder)
+
+
+def _row_numbers(release: Release, rows: int) -> pl.DataFrame:
+    """Which row of the input each published row is; none for those of people who left."""
+    numbers = pl.Series("row", release.rows + 1)
+    return pl.DataFrame({"row": numbers.set(numbers > rows, None)})
 
 
 def _put_table(staged: StagedFolder, release: Release, recipe: Recipe, table: Table) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -38,6 +38,22 @@ class TogetherFlags:
             help="Promise it of all releases of --history: classes of people, or groups of values, for life.",
         ),
     ] = None
+    readers: Annotated[
+        Literal["in", "exactly"] | None,
+        option(
+            "--readers",
+            click_type=OneOf("in", "exactly"),
+            help="With --together people: from whom; exactly: who also knows who was in which release.",
+        ),
+    ] = None
+    leavers: Annotated[
+        Literal["drop", "keep"] | None,
+        option(
+            "--leavers",
+            click_type=OneOf("drop", "keep"),
+            help="With --together people: rows of people who left; default: drop, and keep for --readers exactly.",
+        ),
+    ] = None
     start: Annotated[
         int | None,
         option(
@@ -58,19 +74,29 @@ class TogetherFlags:
             help="With --together values: people in a group; default: 20.",
         ),
     ] = None
+    merge: Annotated[
+        bool,
+        option(
+            "--merge",
+            help="With --together values: merge groups that break --most instead of withholding them; measured only.",
+        ),
+    ] = False
 
     def asked(self) -> Any:
         """The settings, or None where nothing is held together."""
         from velado.release.history.together import Together
 
-        given: dict[str, Any] = {"start": self.start, "most": self.most, "group": self.group}
-        named = {name: value for name, value in given.items() if value is not None}
-        mine = {"people": {"start"}, "values": {"most", "group"}, None: set[str]()}[self.together]
+        given = {name: value for name, value in asdict(self).items() if name != "together"}
+        named: dict[str, Any] = {
+            name: value for name, value in given.items() if value is not None and value is not False
+        }
+        people, values = {"start", "readers", "leavers"}, {"most", "group", "merge"}
+        mine = {"people": people, "values": values, None: set[str]()}[self.together]
         for name in named:
             if name not in mine:
                 raise ParameterError(
                     say("--{flag} was given, and --together does not ask for it.", flag=name),
                     "It would change nothing.",
-                    "--start belongs to --together people, --most and --group to --together values.",
+                    "--readers, --leavers and --start belong to --together people, --most, --group and --merge to --together values.",
                 )
         return None if self.together is None else Together(what=self.together, **named)

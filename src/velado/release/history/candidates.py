@@ -60,20 +60,39 @@ def crowd_of(candidates: Ints64, k: int) -> Crowd:
 
 
 def candidates_exactly(groups: Ints32) -> Ints64:
-    """c_ex of each person; 0 for who was in no release. Signatures are interned release by release: O(T n log n).
+    """c_ex of each person; 0 for who was in no release. Signatures are interned release by release: O(T n).
 
     >>> candidates_exactly(np.array([[0, 0, 0, 1], [0, 0, -1, 0]], np.int32))
     array([2, 2, 1, 1])
     """
     people = len(groups[0]) if len(groups) else 0
-    label = np.zeros(people, np.int64)
+    label = np.zeros(people, np.int32)
     shown = np.zeros(people, bool)
+    slots = 1 << max(2 * people - 1, 1).bit_length()
+    keys, numbers = np.empty(slots, np.int64), np.empty(slots, np.int32)
     for column in groups:
         shown |= column >= 0
-        span = int(column.max(initial=0)) + 2
-        label = np.unique(label * span + (column + 1), return_inverse=True)[1].astype(np.int64, copy=False)
+        keys[:] = -1
+        _intern(np.ascontiguousarray(column, np.int32), label, keys, numbers)
+    del keys, numbers
     sizes = np.bincount(label, minlength=1) if people else np.zeros(1, np.int64)
     return np.where(shown, sizes[label], 0)
+
+
+@numba.njit(cache=True, nogil=True)
+def _intern(column, label, keys, numbers):  # type: ignore[no-untyped-def]
+    """Each pair of label and group is a label of its own from now on; a table of slots, each with the pair itself, finds them."""
+    last, count = keys.size - 1, np.int32(0)
+    for p in range(label.size):
+        key = np.int64(label[p]) << 32 | np.int64(column[p] + 1)
+        mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+        at = np.int64(mixed >> np.uint64(24)) & last
+        while keys[at] != -1 and keys[at] != key:
+            at = (at + 1) & last
+        if keys[at] == -1:
+            keys[at], numbers[at] = key, count
+            count += np.int32(1)
+        label[p] = numbers[at]
 
 
 def candidates_in(groups: Ints32) -> Ints64:

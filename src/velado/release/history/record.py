@@ -28,7 +28,7 @@ from velado.release.history.candidates import (
     certain_values,
     crowd_of,
 )
-from velado.text import say
+from velado.text import say, say_n
 
 Hashes = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]
@@ -37,13 +37,20 @@ Bools = npt.NDArray[np.bool_]
 @dataclass(frozen=True, repr=False)
 class HeldState:
     """What is held together: *what*, the class or group of each person (below 0: none), how people and classes stand, and the
-    counts of values in each group (group, value, count)."""
+    counts of values in each group (group, value, count). *how*: what becomes of people who left (drop, keep), or merge; *k* is that of the promise to people."""
 
     what: str
     home: Ints32
     standing: Bools
     over: Bools
     counts: pl.DataFrame
+    how: str = ""
+    k: int = 0
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """What all releases of a history have in common."""
+        return self.what, self.how
 
     def without(self, place: int) -> HeldState:
         """The state once somebody was erased: the whole class is given up, so that no smaller crowd tells who is missing."""
@@ -57,6 +64,7 @@ class HeldState:
         """As an entry holds it: classes of those who are new, one bit for each person and class, counts that are new."""
         counts = json.dumps(self.counts.to_dict(as_series=False), separators=(",", ":")).encode()
         said = {"what": self.what, "classes": len(self.over), "counts": len(counts)}
+        said |= {"how": self.how, "k": self.k}
         bits = np.packbits(self.standing).tobytes() + np.packbits(self.over).tobytes()
         return said, self.home[known:].astype("<i4").tobytes() + bits + counts
 
@@ -79,7 +87,9 @@ def _held_of(one: Said, before: HeldState | None, new: int, known: int, at: int)
     if before is not None:
         home = np.concatenate([before.home, home])
         counts = pl.concat([before.counts, counts])
-    return HeldState(str(said["what"]), home.astype(np.int32), standing, over, counts)
+    what = str(said["what"])
+    how, k = str(said.get("how", "drop" if what == "people" else "")), int(said.get("k", 0))
+    return HeldState(what, home.astype(np.int32), standing, over, counts, how, k)
 
 
 class Said(Protocol):
@@ -106,6 +116,7 @@ class Record:
     tables: tuple[str, ...]
     pending: bool = False
     held: HeldState | None = None
+    sealed_anew: int = 0
 
     @property
     def releases(self) -> int:
@@ -139,7 +150,8 @@ class Record:
         confirmed = {one.said["table"] for one in entries if one.said["kind"] == "confirmed"}
         tables = tuple(str(one.said["table"]) for one in begun)
         waiting = any(table not in confirmed for table in tables)
-        return cls(people, groups, tuple(shown), tuple(names), tables, waiting, held)
+        anew = sum(one.said["kind"] == "sealed" for one in entries)
+        return cls(people, groups, tuple(shown), tuple(names), tables, waiting, held, anew)
 
     def places(self, people: Hashes) -> npt.NDArray[np.int64]:
         """Where each of *people* stands, or -1."""
@@ -236,6 +248,7 @@ class ToldByReleases:
     certain: int | None
     trouble: str = ""
     pending: bool = False
+    sealed_anew: int = 0
 
     def sentences(self) -> tuple[str, ...]:
         """The figures for the owner, what was noticed about the history first."""
@@ -246,6 +259,14 @@ class ToldByReleases:
                     "The history may not be the newest one ({trouble}): releases it does not know of are not counted, "
                     "and the figures below may be too good.",
                     trouble=self.trouble,
+                )
+            )
+        if self.sealed_anew:
+            out.append(
+                say_n(
+                    "The history was sealed anew {n:,} time, on its owner's word that it was the newest copy: nobody checked that.",
+                    "The history was sealed anew {n:,} times, on its owner's word that it was the newest copy: nobody checked that.",
+                    self.sealed_anew,
                 )
             )
         if self.pending:
@@ -316,4 +337,5 @@ def told_by(record: Record, k: int, trouble: str = "", pending: bool = False) ->
         certain=None if found is None else int((found >= 0).sum()),
         trouble=trouble,
         pending=pending,
+        sealed_anew=record.sealed_anew,
     )

@@ -23,9 +23,11 @@ from velado.randomness import seeded
 from velado.release.goal import Goal, Promise, silent
 from velado.release.guarantees._guarantee import Verdict
 from velado.release.guarantees.k_anonymity import KAnonymity
-from velado.release.history.classes import NOBODY
+from velado.release.history.classes import NOBODY, Leavers
+from velado.release.history.record import HeldState
 from velado.release.methods._method import Method
 from velado.settings import Setting, settings
+from velado.text import say
 
 Ints = npt.NDArray[np.int64]
 
@@ -41,14 +43,43 @@ class Together:
     what: Annotated[
         Literal["people", "values"] | None, Setting("what is held together over all releases of a history")
     ] = None
+    readers: Annotated[
+        Literal["in", "exactly"],
+        Setting("people: from whom; exactly: who also knows who was in which release"),
+    ] = "in"
+    leavers: Annotated[
+        Leavers | None,
+        Setting("people: rows of who left are dropped or kept; without it as the readers need it"),
+    ] = None
     start: Annotated[int | None, Setting("people: how many a class begins with; without it 2k", ge=2)] = None
     most: Annotated[str, Setting("values: the largest share of one value in a group, e.g. 1/2", items=1)] = (
         "1/2"
     )
     group: Annotated[int, Setting("values: people in a group for life", ge=2)] = 20
+    merge: Annotated[
+        bool, Setting("values: groups that break the bound merge until it holds; measured, not promised")
+    ] = False
 
     def __post_init__(self) -> None:
         _ = self.share
+        if self.readers == "exactly" and self.leavers == "drop":
+            raise ParameterError(
+                "Who knows exactly who was in which release was named, and rows of people who left are to be dropped.",
+                "For that reader a crowd that shrinks tells who is left of it: there is nothing to promise.",
+                "Use --leavers keep, or --readers in.",
+            )
+
+    @property
+    def leaving(self) -> Leavers:
+        """What becomes of the rows of people who left."""
+        return self.leavers or ("keep" if self.readers == "exactly" else "drop")
+
+    @property
+    def kind(self) -> tuple[str | None, str]:
+        """What all releases of a history must have in common."""
+        if self.what == "people":
+            return self.what, self.leaving
+        return self.what, "merge" if self.what == "values" and self.merge else ""
 
     def beginning(self, k: int) -> int:
         """With how many people a class begins."""
@@ -102,6 +133,35 @@ class OverTime:
         }
 
 
+@dataclass(frozen=True, repr=False)
+class Held:
+    """What a run holds together: names of *newcomers* who are known from now on, and the state of all.
+
+    *state* has those known before first, as the record has them, then *newcomers* in their order. *column* shows groups of values;
+    *gone* rows are of people who left.
+    """
+
+    asked: Together
+    newcomers: tuple[str, ...]
+    state: HeldState
+    column: str = ""
+    gone: int = 0
+
+
+def only_measured(trouble: str) -> str:
+    """What is said where nothing is promised over time.
+
+    >>> str(only_measured(""))
+    'Nothing is promised over all releases: this one is itself measured only.'
+    """
+    if not trouble:
+        return say("Nothing is promised over all releases: this one is itself measured only.")
+    return say(
+        "Nothing is promised over all releases, they were measured only: the history may not be the newest one ({trouble}).",
+        trouble=trouble,
+    )
+
+
 def cells_of(data: EncodedTable, rows: Ints, size: int, method: Method, seed: int) -> Ints:
     """Groups of at least *size* among *rows* of a table, by *method*, from quasi-identifiers alone; NOBODY: left out.
 
@@ -137,6 +197,46 @@ def withheld_cells(cells: Ints, values: Ints, most: Fraction) -> npt.NDArray[np.
     largest = np.zeros(count, np.int64)
     np.maximum.at(largest, pairs // span, found)
     return largest * most.denominator > sizes * most.numerator
+
+
+def merged_cells(data: EncodedTable, rows: Ints, cells: Ints, values: Ints, most: Fraction) -> Ints:
+    """The cells, those in which a value has more than the share *most* merged with the nearest until none is left that could be.
+
+    Near are centres of codes, each column's from 0 to 1. Who knows this sees by what was merged which values broke the bound: for
+    `Together.merge`, and never a promise. O(merges x cells).
+
+    >>> from velado.testing.examples import encoded
+    >>> data = encoded(age=[20, 20, 30, 30, 60, 60])
+    >>> values = np.array([1, 2, 1, 2, 0, 0])
+    >>> merged_cells(data, np.arange(6), np.array([0, 0, 1, 1, 2, 2]), values, Fraction(1, 2)).tolist()
+    [0, 0, 1, 1, 1, 1]
+    """
+    inside = cells >= 0
+    count, codes = int(cells.max(initial=-1)) + 1, np.unique(values, return_inverse=True)[1]
+    if not count:
+        return cells
+    table = np.zeros((count, int(codes.max()) + 1), np.int64)
+    np.add.at(table, (cells[inside], codes[inside]), 1)
+    places = np.stack([one.codes[rows[inside]] / max(one.size - 1, 1) for one in data.columns], axis=1)
+    sums = np.zeros((count, places.shape[1]))
+    np.add.at(sums, cells[inside], places)
+    home, alive = np.arange(count), np.ones(count, bool)
+    while alive.sum() > 1:
+        sizes = table.sum(axis=1)
+        broken = np.flatnonzero(alive & (table.max(axis=1) * most.denominator > sizes * most.numerator))
+        if not broken.size:
+            break
+        one = int(broken[0])
+        centres = sums / np.maximum(sizes, 1)[:, None]
+        far = np.where(alive, ((centres - centres[one]) ** 2).sum(axis=1), np.inf)
+        far[one] = np.inf
+        near = int(far.argmin())
+        table[near] += table[one]
+        sums[near] += sums[one]
+        table[one], alive[one] = 0, False
+        home[home == one] = near
+    number = np.cumsum(alive) - 1
+    return np.where(inside, number[home[np.maximum(cells, 0)]], NOBODY)
 
 
 def histogram_of(cells: Ints, texts: pl.Series, first: int) -> pl.DataFrame:

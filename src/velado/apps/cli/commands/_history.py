@@ -1,4 +1,4 @@
-"""`velado history`: the private record of what earlier releases showed, created, shown and checked; people forgotten."""
+"""`velado history`: the private record of what earlier releases showed, created, shown, checked and sealed; people forgotten."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from velado.apps.cli.app import argument, command, group, option
 from velado.text import say
 
 app = group(
-    "history", help="Create, show or check the record of what earlier releases showed, or forget a person."
+    "history",
+    help="Create, show, check or seal the record of what earlier releases showed, or forget a person.",
 )
 
 Where = Annotated[Path, argument("HISTORY", help="The file of the history.")]
@@ -79,6 +80,51 @@ def check(file: Where, *, key: flags.OwnerKey = None) -> None:
     )
 
 
+@command("seal", app)
+def seal(
+    file: Where,
+    *,
+    releases: Annotated[
+        int, option("--releases N", min=0, help="How many releases you know of; the history must have them.")
+    ],
+    reason: Annotated[str, option("--reason TEXT", help="Why it is sealed anew; kept in the history.")],
+    key: flags.OwnerKey = None,
+) -> None:
+    """Seal a history anew that was moved to another place, machine or account.
+
+    Every later release says so. Where a seal stands that knows of a newer copy, it is refused.
+    """
+    from velado.data.history_file import history_held
+    from velado.data.keys import owner_key
+    from velado.errors import HistoryError
+    from velado.release.history.record import Record
+
+    with history_held(file, owner_key(key)) as held:
+        known = Record.of(held.entries).releases
+        if known != releases:
+            raise HistoryError(
+                say(
+                    "The history has {known:,} releases, and you know of {releases:,}.",
+                    known=known,
+                    releases=releases,
+                ),
+                "It is not the newest copy, or releases were made without it.",
+                "Count the published folders, and put the newest copy here.",
+            )
+        held.seal_anew(reason)
+    out.result(
+        {"history": str(file), "releases": known, "sealed_anew": True},
+        [
+            out.warning(
+                say(
+                    "Sealed anew, on your word that this is the newest copy: every later release says so. Destroy all other copies: "
+                    "a release made with one of them would not be known here."
+                )
+            )
+        ],
+    )
+
+
 @command("forget", app)
 def forget(
     file: Where,
@@ -87,24 +133,13 @@ def forget(
     key: flags.OwnerKey = None,
 ) -> None:
     """Erase a person: where people are held together, the whole class is not shown again."""
-    import polars as pl
-
     from velado.data.history_file import history_held
     from velado.data.keys import owner_key
-    from velado.errors import HistoryError
-    from velado.release.history.record import Record, hashes_of
+    from velado.study.held_people import forget as forget_person
 
     owner = owner_key(key)
     with history_held(file, owner) as held:
-        hashes = hashes_of(pl.Series([person]), owner.seed_for("history people"))
-        place = int(Record.of(held.entries).places(hashes)[0])
-        if place < 0:
-            raise HistoryError(
-                "The history knows nobody of that name.",
-                "Nothing was to be forgotten.",
-                "Write the name as the person column has it, and check --key.",
-            )
-        held.append({"kind": "forgotten", "place": place})
+        forget_person(held, person, owner)
     out.result(
         {"history": str(file), "forgotten": 1},
         [

@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from velado.apps.cli import history_flags, show
 from velado.apps.cli import options as flags
-from velado.apps.cli import show
 from velado.apps.cli.app import command, option
 from velado.apps.cli.commands._pseudonymize import KeyFile, Namespace, read_key
 from velado.apps.cli.options import META, CommandWithMethodFlags
@@ -72,6 +73,7 @@ def joined(
     undeclared: flags.Undeclared = "refuse",
     reading: flags.ReadingFlags,
     formulas: flags.Formulas = "keep",
+    history: history_flags.History = None,
 ) -> None:
     """Publish several tables about the same people.
 
@@ -80,7 +82,7 @@ def joined(
     DIR/private stays: recipe and key.
     """
     paths = table_paths(table, alone=recipe is not None)
-    given = (*(one for pair in paths.values() for one in pair), recipe, folder.key, key_file)
+    given = (*(one for pair in paths.values() for one in pair), recipe, folder.key, key_file, history)
     reads = [path for path in given if path is not None]
     folder.refuse(*reads)
     if key_file is not None and not pseudonym:
@@ -91,6 +93,7 @@ def joined(
         )
     names_key = read_key(key_file) if pseudonym else None
     with show.waiting() as progress:
+        from velado.data.history_file import history_held
         from velado.data.io import read_schema
         from velado.data.keys import OWNER_FILE, owner_key
         from velado.data.staging import PRIVATE, PUBLIC, write_folder
@@ -101,6 +104,7 @@ def joined(
         from velado.report.joined_page import joined_page
         from velado.report.manifest import input_digest, manifest_json
         from velado.report.render import render_html
+        from velado.study.history import HistoryDraft
         from velado.study.recipe import Recipe, RecipeInput, joined_toml, read_joined, without_folders
 
         if recipe is not None:
@@ -128,40 +132,53 @@ def joined(
             for name, (file, _) in paths.items()
         }
         shared = recipes[next(iter(paths))]  # but for schema and input they are alike
-        release = anonymize_joined(
-            tables,
-            shared.method,
-            shared.guarantees,
-            k=shared.k,
-            suppression=shared.suppression,
-            seed=shared.seed,
-            key=names_key,
-            namespace=namespace,
-            progress=progress,
-        )
-        files = {
-            f"{name}.csv": csv_bytes(frame, tables[name].separator, shared.formulas)
-            for name, frame in release.frames.items()
-        }
         own = owner_key(folder.key)
-        document = manifest_of(release, tables, files, own)
-        digests = {name: _sha256(files[f"{name}.csv"]) for name in tables}
-        files["manifest.json"] = manifest_json(document)
-        files["about.html"] = render_html(joined_page(release, digests)).encode()
-        parts = {f"{PUBLIC}/{name}": data for name, data in files.items()}
-        parts[f"{PRIVATE}/{OWNER_FILE}"] = own.secret + b"\n"
-        made = {
-            name: replace(
-                recipes[name],
-                k=release.goal.k,
-                schema=without_folders(recipes[name].schema),
-                input=RecipeInput(name=one.source, digest=input_digest(one, own), key=own.fingerprint),
+        with nullcontext() if history is None else history_held(history, own) as held:
+            release = anonymize_joined(
+                tables,
+                shared.method,
+                shared.guarantees,
+                k=shared.k,
+                suppression=shared.suppression,
+                seed=shared.seed,
+                key=names_key,
+                namespace=namespace,
+                progress=progress,
             )
-            for name, one in tables.items()
-        }
-        parts[f"{PRIVATE}/recipe.toml"] = joined_toml(made).encode()
-        place = write_folder(folder.output, parts, folder.force, reads)
-    show.result({"folder": str(place), "files": sorted(files), **document}, _view(release, place / PUBLIC))
+            files = {
+                f"{name}.csv": csv_bytes(frame, tables[name].separator, shared.formulas)
+                for name, frame in release.frames.items()
+            }
+            entry = None
+            if held is not None:
+                contents = {name: files[f"{name}.csv"] for name in tables}
+                separators = {name: one.separator for name, one in tables.items()}
+                entry = HistoryDraft.of_joined(held, release, contents, separators, own)
+            document = manifest_of(release, tables, files, own)
+            digests = {name: _sha256(files[f"{name}.csv"]) for name in tables}
+            files["manifest.json"] = manifest_json(document)
+            files["about.html"] = render_html(joined_page(release, digests)).encode()
+            parts = {f"{PUBLIC}/{name}": data for name, data in files.items()}
+            parts[f"{PRIVATE}/{OWNER_FILE}"] = own.secret + b"\n"
+            made = {
+                name: replace(
+                    recipes[name],
+                    k=release.goal.k,
+                    schema=without_folders(recipes[name].schema),
+                    input=RecipeInput(name=one.source, digest=input_digest(one, own), key=own.fingerprint),
+                )
+                for name, one in tables.items()
+            }
+            parts[f"{PRIVATE}/recipe.toml"] = joined_toml(made).encode()
+            if entry is not None:
+                entry.begin()
+            place = write_folder(folder.output, parts, folder.force, reads)
+            if entry is not None:
+                entry.confirm()
+    told = () if entry is None else entry.told.sentences()
+    show.result(
+        {"folder": str(place), "files": sorted(files), **document}, _view(release, place / PUBLIC, told)
+    )
 
 
 def table_paths(pairs: list[str], *, alone: bool = False) -> dict[str, tuple[Path, Path | None]]:
@@ -235,11 +252,11 @@ def manifest_of(
     }
 
 
-def _view(release: JoinedRelease, leaves: Path) -> Iterator[str | show.Note]:
+def _view(release: JoinedRelease, leaves: Path, told: tuple[str, ...]) -> Iterator[str | show.Note]:
     from velado.report.phrases import phrase
     from velado.report.terminal import verdict_line
 
-    yield from (show.warning(text) for text in release.warnings)
+    yield from (show.warning(text) for text in (*release.warnings, *told))
     for name, table in release.tables.items():
         yield say(
             "Table {name}: {rows:,} rows published, {suppressed:,} suppressed",
