@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -176,6 +177,18 @@ class Stream:
                 return closed, state
             window, state = self._close(state, *cut)
             closed.append(window)
+
+    def pending(self, state: StreamState) -> bool:
+        """Whether windows were cut off that `finish` has still to tell: never, where `advance` makes their tables itself."""
+        return False
+
+    def ended(self, state: StreamState) -> bool:
+        """Whether there will be no further window, whatever comes."""
+        return False
+
+    def finish(self, state: StreamState) -> tuple[list[Any], StreamState]:
+        """The windows that are pending, and the state after them."""
+        return [], state
 
     def _taken(self, state: StreamState, batch: Batch, clock: float) -> StreamState:
         """The state with the new records of *batch* in their windows; the others are counted."""
