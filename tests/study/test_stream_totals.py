@@ -235,7 +235,7 @@ def test_what_is_not_declared_is_refused(wrong: dict[str, object]) -> None:
 def test_windows_that_a_record_could_move_are_refused() -> None:
     totals = TotalsSettings(ask=ASK, protect="event", epsilon="1", windows=3, expect=5)
     for window in (WindowSettings(by="count"), WindowSettings(rest="close"), WindowSettings(clock="record")):
-        with pytest.raises(ParameterError, match="Totals are told|no declared beginning"):
+        with pytest.raises(ParameterError, match=r"Totals are told|no declared beginning"):
             StreamSettings(schema="s", window=window, record=RecordSettings(time="at"), totals=totals)
 
 

@@ -276,6 +276,14 @@ class StreamSettings:
     state: Annotated[Text, Setting("the private folder of state and journal")] = "private"
     key: Annotated[str, Setting("the owner's key file; without it the key of this user")] = ""
     metrics: Annotated[str, Setting("a file that counts are written to, as Prometheus reads them")] = ""
+    metrics_port: Annotated[
+        int,
+        Setting(
+            "the port of this machine, for itself alone, at which Prometheus reads counts; 0: none",
+            ge=0,
+            le=65_535,
+        ),
+    ] = 0
     method: Annotated[Any, Setting("how classes are made", parts=_methods, kind="method")] = "mondrian"
     window: WindowSettings = WindowSettings()
     people: PeopleSettings = PeopleSettings()

@@ -119,6 +119,7 @@ class ClosedWindow:
             "end": self.end,
             "epoch": made.epoch.number,
             "people": made.people_shown,
+            "smallest_group": None if made.release is None else int(made.release.verdicts[0].achieved),
             "records": made.published,
             "loss": self.loss,
             "people_waiting": made.people_waiting,

@@ -10,6 +10,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,14 +18,15 @@ from typing import Any, Protocol
 from velado.data.io import read_schema
 from velado.data.keys import Key, owner_key
 from velado.data.schema import Schema
-from velado.errors import MissingExtra, ParameterError
+from velado.errors import ParameterError
 from velado.release.stream.connectors.journal import Journal
 from velado.release.stream.connectors.kafka import KafkaSink, KafkaSource
+from velado.release.stream.connectors.metrics import StreamMetrics
 from velado.release.stream.connectors.sinks import FolderSink, MqttSink, Sink
 from velado.release.stream.connectors.sources import FilesSource, MqttSource, Source, StdinSource
 from velado.release.stream.connectors.state_file import Parcel, StateFile
 from velado.release.stream.stream_settings import StreamSettings, read_stream
-from velado.release.stream.windows import COUNTED, Stream, StreamState
+from velado.release.stream.windows import Stream, StreamState
 
 _POLL = 0.2
 """Seconds that are waited for records: how far beyond its end a window may be noticed."""
@@ -111,7 +113,8 @@ def run_road(
                 sink.deliver(outbox, position)
                 source = _source(asked, folder, schema.separator or ",", position)
                 try:
-                    return _Loop(stream, kept, source, sink, folder).run(state, position, stop, tell)
+                    with closing(_Loop(stream, kept, source, sink, folder)) as loop:
+                        return loop.run(state, position, stop, tell)
                 finally:
                     source.close()
             finally:
@@ -129,6 +132,16 @@ class _Loop:
         self._stream, self._kept, self._source, self._sink = stream, kept, source, sink
         self._asked, self._folder = stream.asked, folder
         self._windows = 0
+        asked = stream.asked
+        self._metrics: StreamMetrics | None = None
+        if asked.metrics or asked.metrics_port:
+            file = folder / asked.metrics if asked.metrics else None
+            self._metrics = StreamMetrics(asked.name, file, asked.metrics_port)
+
+    def close(self) -> None:
+        """Nobody is served any more."""
+        if self._metrics is not None:
+            self._metrics.close()
 
     def run(self, state: StreamState, position: Any, stop: Callable[[], bool], tell: Tell) -> StreamRun:
         """Until the source ends or it is to stop; the last save holds what is then open."""
@@ -163,8 +176,8 @@ class _Loop:
             self._log({**window.facts(), "delay": delay})
             self._windows += 1
             tell(window, delay)
-        if self._asked.metrics:
-            write_metrics(self._folder / self._asked.metrics, self._asked.name, state)
+        if self._metrics is not None:
+            self._metrics.told(state, max((time.time() - one.end for one in closed), default=None))
         return state
 
     def _log(self, facts: dict[str, object]) -> None:
@@ -190,29 +203,3 @@ def _sink(asked: StreamSettings, folder: Path) -> Sink:
     if asked.sink.kind == "folder":
         return FolderSink(folder / asked.sink.path)
     return KafkaSink(asked, folder) if asked.sink.kind == "kafka" else MqttSink(asked, folder)
-
-
-def write_metrics(path: Path, name: str, state: StreamState) -> None:
-    """The counts of the stream as Prometheus reads them from a file, replaced whole."""
-    try:
-        from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
-    except ImportError:
-        raise MissingExtra(
-            "Metrics need the library prometheus-client, which is not installed.",
-            "Counts cannot be written in its form without it.",
-            'Install it with: pip install "velado[stream]"',
-        ) from None
-    registry = CollectorRegistry()
-    for count in COUNTED:
-        made = Gauge(
-            f"velado_stream_{count}", "Counted since the stream began.", ["stream"], registry=registry
-        )
-        made.labels(name).set(getattr(state.counts, count))
-    refused = Gauge(
-        "velado_stream_refused", "Records refused, by reason.", ["stream", "reason"], registry=registry
-    )
-    for reason, number in (state.counts.refused or {}).items():
-        refused.labels(name, reason).set(number)
-    waiting = Gauge("velado_stream_unsettled", "Records open or waiting.", ["stream"], registry=registry)
-    waiting.labels(name).set(state.open_records + state.waiting.height)
-    write_to_textfile(str(path), registry)
