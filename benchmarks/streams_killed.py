@@ -21,5 +21,6 @@ if __name__ == "__main__":
         with tempfile.TemporaryDirectory() as folder:
             done = trial(kind, Path(folder), 400, points(count, seed=7))
         kills += done.kills
+        assert done.published + done.reported == done.records and not done.twice, "a record is lost, or twice"
         print(f"{kind}: {done} in {time.time() - began:.0f} s", flush=True)
     print(f"killed {kills} times in {sum(counts)} runs")

@@ -102,19 +102,7 @@ class RandomizedResponse:
 
         Given the truth, a share f has the variance (f p(1-p) + (1-f) q(1-q)) / (n (p-q)^2); f is put in clamped.
         """
-        counts = Counter(reports)
-        if not set(counts) <= set(self.categories):
-            raise _outside(say("A report is none of the declared categories."))
-        n = _some(counts.total())
-        p = self.chance
-        q = (1 - p) / (len(self.categories) - 1)
-        out = {}
-        for category in self.categories:
-            share = (counts[category] / n - q) / (p - q)
-            inside = min(max(share, 0.0), 1.0)
-            variance = (inside * p * (1 - p) + (1 - inside) * q * (1 - q)) / (n * (p - q) ** 2)
-            out[category] = _estimate(share, math.sqrt(variance), n, confidence, 0.0, 1.0)
-        return out
+        return share_estimates(self.categories, self.chance, reports, confidence)
 
     def to_dict(self) -> Facts:
         """The mechanism and its promise."""
@@ -124,6 +112,28 @@ class RandomizedResponse:
             "chance": self.chance,
             "guarantee": _guarantee(self.charge),
         }
+
+
+def share_estimates(
+    categories: Sequence[str], p: float, reports: Iterable[str], confidence: float
+) -> dict[str, Estimate]:
+    """The share of each category, where a report is the truth with the chance *p* and any other category with one chance q.
+
+    >>> share_estimates(("a", "b"), 0.75, ["a"] * 60 + ["b"] * 40, 0.95)["a"].value
+    0.7
+    """
+    counts = Counter(reports)
+    if not set(counts) <= set(categories):
+        raise _outside(say("A report is none of the declared categories."))
+    n = _some(counts.total())
+    q = (1 - p) / (len(categories) - 1)
+    out = {}
+    for category in categories:
+        share = (counts[category] / n - q) / (p - q)
+        inside = min(max(share, 0.0), 1.0)
+        variance = (inside * p * (1 - p) + (1 - inside) * q * (1 - q)) / (n * (p - q) ** 2)
+        out[category] = _estimate(share, math.sqrt(variance), n, confidence, 0.0, 1.0)
+    return out
 
 
 @dataclass(frozen=True)

@@ -177,6 +177,8 @@ def _judged(
     }
     reported = sum(counts[one] for one in ("given_up", "expired", "withheld", "unsettled"))
     windows = check_chain(manifests, tables)
+    # What the stream says of itself is held to what was sent and to what stands in the tables.
+    assert counts["published"] + reported == counts["lines"] - _refused(folder)
     cells = [cell for data in tables.values() for cell in pl.read_csv(data, infer_schema=False)["tag_list"]]
     seen = Counter(int(tag) for cell in cells for tag in cell.split())
     return Killed(
@@ -188,3 +190,9 @@ def _judged(
         lost=len(said) - len(seen) - reported,
         windows=windows,
     )
+
+
+def _refused(folder: Path) -> int:
+    """The records that the stream counts as refused: what a broker delivered again."""
+    lines = (folder / "metrics.prom").read_text().splitlines()
+    return sum(int(float(text.split()[-1])) for text in lines if text.startswith("velado_stream_refused{"))

@@ -28,6 +28,8 @@ def die_at(events: int) -> None:
 def one_run(config: str, order: str) -> str:
     """How the run ended: "killed", "ended", or "failed"."""
     from velado.release.stream.connectors.runner import run_stream
+    from velado.release.stream.stream_settings import read_stream
+    from velado.study.stream_totals import run_totals
 
     kind, _, amount = order.partition(" ")
     child = os.fork()
@@ -42,7 +44,14 @@ def one_run(config: str, order: str) -> str:
                 nonlocal idle
                 idle = time.time()
 
-            run_stream(config, tell=told, stop=lambda: time.time() - idle > (2.5 if kind == "end" else 20))
+            def stop() -> bool:
+                return time.time() - idle > (2.5 if kind == "end" else 20)
+
+            asked = read_stream(config)
+            if asked.totals.ask:
+                run_totals(config, asked, tell=told, stop=stop)
+            else:
+                run_stream(config, tell=told, stop=stop)
             code = 0
         finally:
             os._exit(code)
@@ -64,7 +73,8 @@ if __name__ == "__main__":
     import paho.mqtt.client  # noqa: F401
 
     import velado.release.methods.mondrian
-    import velado.release.stream.connectors.runner  # noqa: F401
+    import velado.release.stream.connectors.runner
+    import velado.study.stream_totals  # noqa: F401
 
     for told in sys.stdin:
         print(one_run(sys.argv[1], told.strip()), flush=True)

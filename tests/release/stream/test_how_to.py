@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from velado.release.stream.manifest import check_chain
@@ -37,3 +38,15 @@ def test_the_how_to_publishes_windows(tmp_path: Path, monkeypatch: pytest.Monkey
     assert check_chain(manifests, {int(path.stem): path.read_bytes() for path in tables}) == 3
     assert done.state.counts.published == 60 * 18
     read_toml('schema = "s.toml"\n[record]\ntime = "at"\n' + blocks[2], StreamSettings)
+    totals = next(block for block in blocks if block.startswith("# totals.toml"))
+    told = blocks[0].replace("[columns.pulse]", "[columns.pulse]\nbounds = [0, 220]\nstep = 1")
+    (tmp_path / "bounded.toml").write_text(told)
+    text = totals.replace("schema.toml", "bounded.toml") + '[sink]\npath = "totals"\n'
+    (tmp_path / "totals.toml").write_text(text.replace("[window]", 'state = "private-totals"\n[window]', 1))
+    from velado.apps.cli import run
+
+    assert run(["stream", str(tmp_path / "totals.toml"), "--price"]) == 0
+    assert not (tmp_path / "totals.ledger").exists()
+    assert run(["stream", str(tmp_path / "totals.toml")]) == 0
+    found = [pl.read_csv(path) for path in sorted((tmp_path / "totals").glob("*.csv"))]
+    assert len(found) == 3 and all(abs(one["readings"].sum() - 360) < 200 for one in found)

@@ -19,5 +19,6 @@ def test_killed_anywhere_no_record_is_published_twice_and_none_is_lost(kind: str
     print(kind, done)
     assert done.kills >= 7 and done.windows == 60
     assert (done.twice, done.lost) == (0, 0) and done.published > 0
+    assert done.published + done.reported == done.records
     # Partitions are read in no order: of a window that misses half of a class, the class is given up, and that is said.
     assert done.reported == 0 or kind == "kafka"

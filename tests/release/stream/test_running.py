@@ -97,6 +97,28 @@ def test_files_are_published_in_windows_and_a_second_run_adds_nothing(folder: Pa
     assert 'velado_stream_published{stream="stream"} 160.0' in (folder / "metrics.prom").read_text()
 
 
+def test_metrics_are_served_to_this_machine_alone_while_the_stream_runs(folder: Path) -> None:
+    import socket
+    import urllib.request
+
+    write_lines(folder, 2)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    text = f"metrics_port = {port}\n" + (folder / "stream.toml").read_text().replace("metrics =", "state =")
+    (folder / "stream.toml").write_text(text)
+    heard: list[str] = []
+
+    def tell(window: object, delay: float) -> None:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as reply:
+            heard.append(reply.read().decode())
+
+    run_stream(folder / "stream.toml", tell=tell)
+    assert 'velado_stream_published{stream="stream"}' in heard[-1]
+    with pytest.raises(OSError):
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=2)
+
+
 def test_csv_files_are_read_by_their_header(folder: Path) -> None:
     rows = [f"p{one},{AGES[one]},F,{TAGS[0][one]}" for one in range(40)] + ["p1,3", "p2,x,F,1"]
     (folder / "records-1.jsonl").write_text("\n".join(["who,age,sex,tag", *rows]) + "\n")

@@ -98,6 +98,7 @@ ORDER = [
     "methods",
     "presets",
     "query",
+    "local",
     "running",
     "synthesize",
     "regress",

@@ -17,7 +17,17 @@ from velado.apps.web.page import MEDIA, static_bytes
 from velado.errors import InputError, VeladoError
 from velado.text import Language
 
-STATIC = ("desk.css", "desk.js", "drop.js", "roles.js", "promise.js", "tree.js", "bands.js", "compare.js")
+STATIC = (
+    "desk.css",
+    "desk.js",
+    "drop.js",
+    "roles.js",
+    "promise.js",
+    "tree.js",
+    "bands.js",
+    "compare.js",
+    "streams.js",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -98,15 +98,30 @@ class RunningPlan:
         # A total is a weighted sum of some of the tree's nodes, of which there are fewer than two for each release.
         return mixed_factor(self.mechanism, self._least_scale, 2 * self.running.releases, confidence)
 
+    @property
+    def flat(self) -> bool:
+        """Whether deliveries are told one by one and added up: the better way where there are few."""
+        return len(self.levels) < levels_of(self.running.releases)
+
+    @property
+    def worst_deviation(self) -> float:
+        """The largest standard deviation of all totals, in steps."""
+        if self.flat:
+            return math.sqrt(self.running.releases) * self.deviations[0]
+        return worst_deviation(self.running.releases, self.deviations)
+
     def half_width(self, release: int, confidence: Fraction = USUAL) -> float:
         """By how many steps a total at that release is off at most, with that chance."""
-        deviation = total_deviation(release, self.deviations)
+        deviation = (
+            math.sqrt(release) * self.deviations[0]
+            if self.flat
+            else total_deviation(release, self.deviations)
+        )
         return deviation * self._factor(confidence)
 
     def widest(self, confidence: Fraction = USUAL) -> float:
         """The largest half-width of all releases, in the value's own numbers."""
-        worst = worst_deviation(self.running.releases, self.deviations)
-        return worst * self._factor(confidence) * float(self.step)
+        return self.worst_deviation * self._factor(confidence) * float(self.step)
 
     @property
     def _least_scale(self) -> float:
@@ -188,15 +203,33 @@ class RunningPlan:
         return json.dumps(form, ensure_ascii=False, sort_keys=True)
 
 
-def plan_running(
+def plan_running_best(
     query: Query, schema: Schema, unit: Unit, measure: Measure, spend: Fraction, running: Running
 ) -> RunningPlan:
-    """The plan of a running total for at most *spend* in all; QueryRefused where it is no count, sum or histogram."""
+    """The plan whose worst total is off least: the tree, or every delivery told by itself and added up, whose error grows as sqrt(T)."""
+    tree = plan_running(query, schema, unit, measure, spend, running)
+    flat = plan_running(query, schema, unit, measure, spend, running, levels=1)
+    return tree if tree.worst_deviation < flat.worst_deviation else flat
+
+
+def plan_running(
+    query: Query,
+    schema: Schema,
+    unit: Unit,
+    measure: Measure,
+    spend: Fraction,
+    running: Running,
+    levels: int | None = None,
+) -> RunningPlan:
+    """The plan of a running total for at most *spend* in all; QueryRefused where it is no count, sum or histogram.
+
+    With one of *levels* deliveries are told one by one, and their numbers added.
+    """
     outline = _outline(query, schema, unit, measure, running)
     mechanism: Mechanism = "laplace" if measure == "epsilon" else "gaussian"
-    number = levels_of(running.releases)
+    number = levels_of(running.releases) if levels is None else levels
     most, c = sensitivity(outline.draws[0].need, unit, cells_of(outline.keys)), running.deliveries
-    levels = []
+    paid = []
     for level in range(number):
         moved = most * c if mechanism == "laplace" else most * (math.isqrt(c * min(c, 1 << level) - 1) + 1)
         if moved > MOST_SENSITIVITY:
@@ -205,8 +238,8 @@ def plan_running(
                 "Noise that hides so much cannot be drawn exactly.",
                 "Declare a coarser step, narrower bounds, or fewer rows or deliveries.",
             )
-        levels.append(Level(moved, *noise.calibrate(mechanism, measure, moved, spend / number)))
-    return RunningPlan(outline, running, tuple(levels))
+        paid.append(Level(moved, *noise.calibrate(mechanism, measure, moved, spend / number)))
+    return RunningPlan(outline, running, tuple(paid))
 
 
 def plan_running_within(

@@ -34,8 +34,14 @@ from velado.query.engines import engine_for_table
 from velado.query.engines._row_marks import identity_of_table
 from velado.query.needs import Counts, GridCells, cells_of
 from velado.query.plan import name_of, one_sided
-from velado.query.running.running_plan import Running, RunningPlan, plan_running, plan_running_within
-from velado.query.running.tree_counter import Exact, Floats, Told, levels_of
+from velado.query.running.running_plan import (
+    Running,
+    RunningPlan,
+    plan_running,
+    plan_running_best,
+    plan_running_within,
+)
+from velado.query.running.tree_counter import Exact, Floats, Told
 from velado.query.session import IN_LEDGER, IN_PROCESS, analyst_name, check_unit_column, confidence_level
 from velado.query.sql import parse
 from velado.query.store import (
@@ -92,7 +98,9 @@ class RunningTotal:
     *ledger* is an open ledger, or a number (an epsilon of an account in memory). All releases together cost *spend*, or as little as
     keeps each total *within* a half-width; it is booked here, once: the same declarations on the same ledger are the same series, and
     go on where it stands. *unit* is who is protected, by default what the schema declares; a person or group counts with at most its
-    most rows in a delivery, and in its first *deliveries* deliveries alone, which is enforced. Each delivery belongs to the ledger from then on.
+    most rows in a delivery, and in its first *deliveries* deliveries alone, which is enforced, unless it is *bounded*: the unit is by
+    its own definition in no more. Each delivery belongs to the ledger from then on. The totals are kept by a tree; with *best* deliveries are
+    told one by one and added up where that is more exact.
 
     >>> from velado.data.schema import Column
     >>> schema = Schema({"ward": Column("ward", values=("a", "b"))})
@@ -116,7 +124,10 @@ class RunningTotal:
         unit: Unit | None = None,
         name: str = "deliveries",
         analyst: str = "owner",
+        best: bool = False,
+        bounded: bool = False,
     ) -> None:
+        self._bounded = bounded
         self.schema, self.analyst = schema, analyst_name(analyst)
         self.unit = Unit.declared(schema) if unit is None else unit
         self._ledger = (
@@ -127,7 +138,7 @@ class RunningTotal:
             spend = budget.total
         self.plan = price_running(
             sql, schema, budget.measure, releases=releases, deliveries=deliveries, spend=spend, within=within,
-            unit=self.unit, name=name,
+            unit=self.unit, name=name, best=best,
         )  # fmt: skip
         if within is None:
             check_least(spend_of(spend, "spend", _ASKED), least_spend(budget.total), budget.measure)
@@ -136,10 +147,15 @@ class RunningTotal:
         with self._shelf.alone():
             self._book()
 
-    def add(self, table: Table, *, confidence: float | Fraction = 0.95) -> RunningRelease:
-        """The total with this delivery. One that was counted before, in whatever order or format, is not counted again: its total is given once more."""
+    def add(
+        self, table: Table, *, confidence: float | Fraction = 0.95, known_as: str | None = None
+    ) -> RunningRelease:
+        """The total with this delivery. One that was counted before, in whatever order or format, is not counted again: its total is given once more.
+
+        Deliveries that may be alike, such as windows of a stream, are told apart by the name that each is *known_as*.
+        """
         level = confidence_level(confidence)
-        with self._shelf.alone(), self._opened(table) as delivery:
+        with self._shelf.alone(), self._opened(table, known_as) as delivery:
             state, number = self._current()
             found = state.deliveries.get(delivery)
             if found is None:
@@ -208,7 +224,7 @@ class RunningTotal:
 
     def _let_count(self, table: Table, before: dict[bytes, int]) -> tuple[Table, dict[bytes, int]]:
         """The rows of people who still count, and how often each has counted then. It depends on a person's own rows alone."""
-        if self.unit.column is None:
+        if self.unit.column is None or self._bounded:
             return table, before
         column = self.schema.columns[self.unit.column]
         cells = table.frame.get_column(column.name)
@@ -232,9 +248,12 @@ class RunningTotal:
         return Table.of(table.frame.filter(stays), self.schema, table.source), people
 
     @contextmanager
-    def _opened(self, table: Table) -> Iterator[str]:
+    def _opened(self, table: Table, known_as: str | None) -> Iterator[str]:
         """By what the delivery is known under the series' key; the table belongs to this ledger from here on."""
         check_unit_column(self.unit, self.schema)
+        if known_as is not None:
+            yield self._shelf.digest(f"named:{known_as}".encode())
+            return
         identity = identity_of_table(table.with_schema(self.schema))
         if self._ledger.lasting:
             settle(identity, self._ledger)
@@ -318,7 +337,8 @@ class RunningTotal:
         return hashlib.sha256(f"running:{self.series}:{number}".encode()).hexdigest()
 
     def _first(self) -> _State:
-        return _State(Exact.empty(self.plan.running.releases, _size(self.plan)), Told(), {}, {})
+        empty = Exact.empty(self.plan.running.releases, _size(self.plan), len(self.plan.levels))
+        return _State(empty, Told(), {}, {})
 
 
 def price_running(
@@ -332,6 +352,7 @@ def price_running(
     within: Amount | None = None,
     unit: Unit | None = None,
     name: str = "deliveries",
+    best: bool = False,
 ) -> RunningPlan:
     """What a running total would cost and how exact each total would be. Nothing is booked or looked at."""
     whom = Unit.declared(schema) if unit is None else unit
@@ -346,7 +367,8 @@ def price_running(
                 "Both are yours to decide: the more exact, the more of the budget they take.",
                 "Give a half-width (within) or a spend.",
             )
-        return plan_running(query, schema, whom, measure, most, running)
+        chosen = plan_running_best if best else plan_running
+        return chosen(query, schema, whom, measure, most, running)
     found = plan_running_within(query, schema, whom, measure, Wish.of(within, "within", _ASKED), running)
     check_most(found.charge, most, measure)
     return found
@@ -379,7 +401,7 @@ class _State:
         """What `written` wrote; its hash was checked before."""
         form: dict[str, Any] = json.loads(content)
         marks = zlib.decompress(base64.b64decode(form["people"]))
-        shape = (levels_of(plan.running.releases), _size(plan))
+        shape = (len(plan.levels), _size(plan))
         return cls(
             Exact(plan.running.releases, form["done"], np.array(form["sums"], dtype=np.int64).reshape(shape)),
             Told(tuple((level, np.array(estimate, dtype=np.float64)) for level, estimate in form["told"])),

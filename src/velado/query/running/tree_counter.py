@@ -49,9 +49,10 @@ class Exact:
     sums: Counts
 
     @classmethod
-    def empty(cls, releases: int, size: int) -> Exact:
-        """Before the first delivery; *size* numbers are counted at once."""
-        return cls(releases, 0, np.zeros((levels_of(releases), size), dtype=np.int64))
+    def empty(cls, releases: int, size: int, levels: int | None = None) -> Exact:
+        """Before the first delivery; *size* numbers are counted at once, on all levels or the lowest ones alone."""
+        rows = levels_of(releases) if levels is None else levels
+        return cls(releases, 0, np.zeros((rows, size), dtype=np.int64))
 
     def after(self, delivery: Counts) -> tuple[Exact, dict[int, Counts]]:
         """One delivery more, and the exact sums of the blocks that end with it, by level; to them noise is added, once.

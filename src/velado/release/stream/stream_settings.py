@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -172,6 +174,95 @@ class SinkSettings:
     ] = ""
 
 
+Granted = Annotated[
+    Fraction, Setting("what all windows together may cost the protected unit", gt=0, le=1000, example="1")
+]
+
+
+@settings(section="totals")
+class TotalsSettings:
+    """[totals]: noisy totals of each window in the place of its rows, paid once from a ledger.
+
+    >>> TotalsSettings(ask="SELECT COUNT(*) FROM records", epsilon="1", protect="window:12").reach
+    12
+    """
+
+    ask: Annotated[
+        str, Setting("what is told of each window: SQL over `records`; without it rows are published")
+    ] = ""
+    protect: Annotated[
+        str,
+        Setting(
+            "whose presence the noise hides: one record (event), a person's records of N windows in a row (window:N), or all of a person's (person)"
+        ),
+    ] = "person"
+    of: Annotated[
+        Literal["window", "start"], Setting("what a total is of: its window, or all windows so far")
+    ] = "window"
+    epsilon: Annotated[Granted | None, Setting("pure differential privacy with this epsilon in all")] = None
+    rho: Annotated[Granted | None, Setting("zero-concentrated differential privacy with this rho in all")] = (
+        None
+    )
+    windows: Annotated[
+        int,
+        Setting("how many windows are told; 0: no end, unless a person is protected", ge=0, le=10_000_000),
+    ] = 0
+    rows: Annotated[int, Setting("a person's records that count in a window", ge=1, le=1_000_000)] = 1
+    expect: Annotated[
+        int,
+        Setting(
+            "records of a usual window, as you guess and not as you counted: noise is compared with it", ge=0
+        ),
+    ] = 0
+    begin: Annotated[
+        float,
+        Setting(
+            "when the first window begins, in Unix seconds, where the times of records end windows", ge=0
+        ),
+    ] = 0.0
+    ledger: Annotated[Text, Setting("the ledger of this stream alone")] = "totals.ledger"
+    noise: Annotated[
+        Literal["refuse", "accept"],
+        Setting("totals that are mostly noise: refused before they are paid, or accepted"),
+    ] = "refuse"
+
+    @property
+    def reach(self) -> int:
+        """In how many windows the protected unit has records at most; 0: in all of them."""
+        kind, _, number = self.protect.partition(":")
+        return {"event": 1, "person": self.windows}.get(kind, 0) if not number else int(number)
+
+    def __post_init__(self) -> None:
+        if not self.ask:
+            return
+        if self.protect not in ("event", "person") and not re.fullmatch(
+            r"window:[1-9][0-9]{0,6}", self.protect
+        ):
+            raise ParameterError(
+                "'protect' in [totals] is none of event, window:N and person.",
+                "Noise is drawn for what it is to hide.",
+                'Write for example protect = "window:12".',
+            )
+        if (self.epsilon is None) == (self.rho is None):
+            raise ParameterError(
+                "[totals] names both epsilon and rho, or neither.",
+                "How much may be learnt in all is yours to decide, under one measure.",
+                "Write for example epsilon = 1.",
+            )
+        if not self.windows and (self.protect == "person" or self.of == "start"):
+            raise ParameterError(
+                "[totals] does not say how many windows there will be.",
+                "Noise that hides a person in all of them, and a total of all so far, is made for a declared number.",
+                "Write for example windows = 480.",
+            )
+        if not self.expect:
+            raise ParameterError(
+                "[totals] does not say how many records a usual window has.",
+                "Whether the noise is larger than what is asked is told before anything is paid.",
+                "Write for example expect = 2000: a guess, not a count of these records.",
+            )
+
+
 @settings(kw_only=True)
 class StreamSettings:
     """stream.toml as a whole; paths in it are relative to the file.
@@ -185,6 +276,14 @@ class StreamSettings:
     state: Annotated[Text, Setting("the private folder of state and journal")] = "private"
     key: Annotated[str, Setting("the owner's key file; without it the key of this user")] = ""
     metrics: Annotated[str, Setting("a file that counts are written to, as Prometheus reads them")] = ""
+    metrics_port: Annotated[
+        int,
+        Setting(
+            "the port of this machine, for itself alone, at which Prometheus reads counts; 0: none",
+            ge=0,
+            le=65_535,
+        ),
+    ] = 0
     method: Annotated[Any, Setting("how classes are made", parts=_methods, kind="method")] = "mondrian"
     window: WindowSettings = WindowSettings()
     people: PeopleSettings = PeopleSettings()
@@ -196,10 +295,12 @@ class StreamSettings:
             example='readings = { pulse = ["mean", "max"] }',
         ),
     ] = field(default_factory=dict)
+    totals: TotalsSettings = TotalsSettings()
     source: SourceSettings = SourceSettings()
     sink: SinkSettings = SinkSettings()
 
     def __post_init__(self) -> None:
+        _check_totals(self)
         if self.window.clock == "record" and not self.record.time:
             raise ParameterError(
                 "Windows are to end by the times of records, and [record] names no field 'time'.",
@@ -227,6 +328,30 @@ class StreamSettings:
             raise _lacks("sink", self.sink.kind, "topic")
         if self.sink.kind == "kafka" and not self.source.servers:
             raise _lacks("source", "kafka", "servers")
+
+
+def _check_totals(asked: StreamSettings) -> None:
+    """Which windows there are, and when they end, must be nothing that a record decides."""
+    totals, window = asked.totals, asked.window
+    if not totals.ask:
+        return
+    if window.by != "time" or window.rest != "keep":
+        raise ParameterError(
+            "Totals are told of windows that are full by records or people, or that end when the stream is stopped.",
+            "One record more would move all others into other windows, and no noise hides that.",
+            'Set by = "time" in [window], and leave rest out.',
+        )
+    if window.clock == "record" and not (
+        asked.source.kind in ("files", "stdin")
+        and not asked.source.follow
+        and totals.begin
+        and totals.windows
+    ):
+        raise ParameterError(
+            "Windows of totals are to end by the times of records, and the stream has no declared beginning and end.",
+            "One record with a late time would end the windows of all others.",
+            "For a file that is whole declare begin and windows in [totals]; for a live stream leave clock out of [window].",
+        )
 
 
 def _lacks(section: str, kind: str, key: str) -> ParameterError:

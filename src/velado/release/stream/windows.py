@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -118,6 +119,7 @@ class ClosedWindow:
             "end": self.end,
             "epoch": made.epoch.number,
             "people": made.people_shown,
+            "smallest_group": None if made.release is None else int(made.release.verdicts[0].achieved),
             "records": made.published,
             "loss": self.loss,
             "people_waiting": made.people_waiting,
@@ -176,6 +178,18 @@ class Stream:
                 return closed, state
             window, state = self._close(state, *cut)
             closed.append(window)
+
+    def pending(self, state: StreamState) -> bool:
+        """Whether windows were cut off that `finish` has still to tell: never, where `advance` makes their tables itself."""
+        return False
+
+    def ended(self, state: StreamState) -> bool:
+        """Whether there will be no further window, whatever comes."""
+        return False
+
+    def finish(self, state: StreamState) -> tuple[list[Any], StreamState]:
+        """The windows that are pending, and the state after them."""
+        return [], state
 
     def _taken(self, state: StreamState, batch: Batch, clock: float) -> StreamState:
         """The state with the new records of *batch* in their windows; the others are counted."""

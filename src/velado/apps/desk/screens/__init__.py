@@ -10,6 +10,7 @@ from velado.apps.desk.screens import (
     promise_screen,
     roles_screen,
     sign_screen,
+    streams_screen,
 )
 
 SCREENS = (
@@ -22,4 +23,5 @@ SCREENS = (
     look_screen,
     sign_screen,
     history_screen,
+    streams_screen,
 )

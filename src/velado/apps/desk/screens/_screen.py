@@ -13,6 +13,7 @@ from velado.apps.desk import jobs
 from velado.apps.desk.door import PACKAGE
 from velado.apps.desk.jobs import Job
 from velado.apps.desk.project import Project
+from velado.apps.desk.stream_logs import logs
 from velado.apps.desk.walk import Walk
 from velado.apps.web.page import templates
 from velado.errors import InputError
@@ -31,6 +32,7 @@ STEPS: tuple[tuple[str, Sentence], ...] = (
     ("look", say("Look")),
     ("sign", say("Sign and hand over")),
     ("history", say("History")),
+    ("streams", say("Streams")),
 )
 _OTHERS: Mapping[Language, tuple[Language, str]] = {"en": ("pt", "Português"), "pt": ("en", "English")}
 _STATES: Mapping[str, Sentence] = {
@@ -67,7 +69,12 @@ def page(request: Request, step: str, walk: Walk, **values: Any) -> HTMLResponse
         .render(
             step=step,
             title=dict(STEPS)[step],
-            steps=[(name, title, open_ones.get(name, False)) for name, title in STEPS],
+            steps=[
+                (name, title, open_ones.get(name, False))
+                for name, title in STEPS
+                # Most projects are no stream's: the screen is listed where there is something to see.
+                if name != "streams" or step == name or logs(project_of(request))
+            ],
             tongue=language(),
             other_code=code,
             other=other,

@@ -9,21 +9,24 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from velado.data.io import read_schema
-from velado.data.keys import owner_key
-from velado.errors import MissingExtra
+from velado.data.keys import Key, owner_key
+from velado.data.schema import Schema
+from velado.errors import ParameterError
 from velado.release.stream.connectors.journal import Journal
 from velado.release.stream.connectors.kafka import KafkaSink, KafkaSource
+from velado.release.stream.connectors.metrics import StreamMetrics
 from velado.release.stream.connectors.sinks import FolderSink, MqttSink, Sink
 from velado.release.stream.connectors.sources import FilesSource, MqttSource, Source, StdinSource
 from velado.release.stream.connectors.state_file import Parcel, StateFile
 from velado.release.stream.stream_settings import StreamSettings, read_stream
-from velado.release.stream.windows import COUNTED, ClosedWindow, Stream, StreamState
+from velado.release.stream.windows import Stream, StreamState
 
 _POLL = 0.2
 """Seconds that are waited for records: how far beyond its end a window may be noticed."""
@@ -37,33 +40,87 @@ class StreamRun:
     windows: int
 
 
+class Shown(Protocol):
+    """A window that ended, whatever road it took."""
+
+    @property
+    def number(self) -> int:
+        """Its number, from 1."""
+        ...
+
+    @property
+    def table(self) -> bytes | None:
+        """Its table, if one may leave."""
+        ...
+
+    @property
+    def manifest(self) -> bytes:
+        """Its manifest."""
+        ...
+
+    @property
+    def end(self) -> float:
+        """When it was full."""
+        ...
+
+    def facts(self) -> Mapping[str, object]:
+        """What is for the owner alone."""
+        ...
+
+
+Tell = Callable[[Any, float], None]
+"""Hears of each window that was published, and how long after its end."""
+Road = Callable[[Schema, StreamSettings, Key], tuple[Stream, Callable[[], None]]]
+"""Makes the stream of a schema, and what is to be called when it ends."""
+
+
 def run_stream(
     config: str | Path,
     *,
     stop: Callable[[], bool] = lambda: False,
-    tell: Callable[[ClosedWindow, float], None] = lambda window, delay: None,
+    tell: Tell = lambda window, delay: None,
 ) -> StreamRun:
     """The stream of *config* until its source ends or *stop* says so; *tell* hears of each window that was published."""
     path = Path(config)
     asked = read_stream(path)
-    folder = path.parent
+    if asked.totals.ask:
+        raise ParameterError(
+            "The stream file asks for totals.",
+            "They are paid from a ledger, which this function has not.",
+            "Use velado.study.stream_totals.run_totals, or the command line.",
+        )
+    return run_road(path.parent, asked, _rows, stop=stop, tell=tell)
+
+
+def _rows(schema: Schema, asked: StreamSettings, key: Key) -> tuple[Stream, Callable[[], None]]:
+    return Stream(schema, asked, key), lambda: None
+
+
+def run_road(
+    folder: Path, asked: StreamSettings, road: Road, *, stop: Callable[[], bool], tell: Tell
+) -> StreamRun:
+    """The stream that *road* makes, whose paths are those of *folder*, until its source ends or *stop* says so."""
     schema = read_schema(folder / asked.schema)
     key = owner_key(folder / asked.key if asked.key else None)
-    stream = Stream(schema, asked, key)
     kept = StateFile(folder / asked.state)
     try:
-        loaded = kept.load()
-        state, position, outbox = (stream.begin(), None, []) if loaded is None else loaded
-        sink = _sink(asked, folder)
+        stream, leave = road(schema, asked, key)
         try:
-            sink.deliver(outbox, position)
-            source = _source(asked, folder, schema.separator or ",", position)
+            loaded = kept.load()
+            state, position, outbox = (stream.begin(), None, []) if loaded is None else loaded
+            sink = _sink(asked, folder)
             try:
-                return _Loop(stream, kept, source, sink, folder).run(state, position, stop, tell)
+                sink.deliver(outbox, position)
+                source = _source(asked, folder, schema.separator or ",", position)
+                try:
+                    with closing(_Loop(stream, kept, source, sink, folder)) as loop:
+                        return loop.run(state, position, stop, tell)
+                finally:
+                    source.close()
             finally:
-                source.close()
+                sink.close()
         finally:
-            sink.close()
+            leave()
     finally:
         kept.close()
 
@@ -75,35 +132,41 @@ class _Loop:
         self._stream, self._kept, self._source, self._sink = stream, kept, source, sink
         self._asked, self._folder = stream.asked, folder
         self._windows = 0
+        asked = stream.asked
+        self._metrics: StreamMetrics | None = None
+        if asked.metrics or asked.metrics_port:
+            file = folder / asked.metrics if asked.metrics else None
+            self._metrics = StreamMetrics(asked.name, file, asked.metrics_port)
 
-    def run(
-        self,
-        state: StreamState,
-        position: Any,
-        stop: Callable[[], bool],
-        tell: Callable[[ClosedWindow, float], None],
-    ) -> StreamRun:
+    def close(self) -> None:
+        """Nobody is served any more."""
+        if self._metrics is not None:
+            self._metrics.close()
+
+    def run(self, state: StreamState, position: Any, stop: Callable[[], bool], tell: Tell) -> StreamRun:
         """Until the source ends or it is to stop; the last save holds what is then open."""
-        while not stop() and not self._source.ended:
+        if self._stream.pending(state):  # a killed run had cut windows and not told them
+            state = self._out([], state, position, tell)
+        while not (stop() or self._source.ended or self._stream.ended(state)):
             arrived = self._source.poll(_POLL)
             position = arrived.position
             batch = self._stream.reader.read(arrived.payloads, arrived.times).and_lost(arrived.lost)
             closed, state = self._stream.advance(state, batch, time.time())
-            if closed:
-                self._out(closed, state, position, tell)
+            if closed or self._stream.pending(state):
+                state = self._out(closed, state, position, tell)
         # Of a source that has ended nothing more can come; a stream that is stopped goes on at its next start.
         final = self._source.ended or self._asked.window.rest == "close"
         closed, state = self._stream.advance(state, self._stream.reader.read([], []), time.time(), final)
-        self._out(closed, state, position, tell)
+        state = self._out(closed, state, position, tell)
         return StreamRun(state, self._windows)
 
-    def _out(
-        self,
-        closed: list[ClosedWindow],
-        state: StreamState,
-        position: Any,
-        tell: Callable[[ClosedWindow, float], None],
-    ) -> None:
+    def _out(self, closed: Sequence[Shown], state: StreamState, position: Any, tell: Tell) -> StreamState:
+        """The windows are published; the state after it."""
+        if self._stream.pending(state):
+            # What noise is drawn for stands on the disk first: a run that is killed now finds the same windows.
+            self._kept.save(state, position, [])
+            told, state = self._stream.finish(state)
+            closed = [*closed, *told]
         parcels = [Parcel(one.number, one.table, one.manifest) for one in closed]
         self._kept.save(state, position, parcels)
         self._sink.deliver(parcels, position)
@@ -113,8 +176,9 @@ class _Loop:
             self._log({**window.facts(), "delay": delay})
             self._windows += 1
             tell(window, delay)
-        if self._asked.metrics:
-            write_metrics(self._folder / self._asked.metrics, self._asked.name, state)
+        if self._metrics is not None:
+            self._metrics.told(state, max((time.time() - one.end for one in closed), default=None))
+        return state
 
     def _log(self, facts: dict[str, object]) -> None:
         handle = os.open(
@@ -139,29 +203,3 @@ def _sink(asked: StreamSettings, folder: Path) -> Sink:
     if asked.sink.kind == "folder":
         return FolderSink(folder / asked.sink.path)
     return KafkaSink(asked, folder) if asked.sink.kind == "kafka" else MqttSink(asked, folder)
-
-
-def write_metrics(path: Path, name: str, state: StreamState) -> None:
-    """The counts of the stream as Prometheus reads them from a file, replaced whole."""
-    try:
-        from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
-    except ImportError:
-        raise MissingExtra(
-            "Metrics need the library prometheus-client, which is not installed.",
-            "Counts cannot be written in its form without it.",
-            'Install it with: pip install "velado[stream]"',
-        ) from None
-    registry = CollectorRegistry()
-    for count in COUNTED:
-        made = Gauge(
-            f"velado_stream_{count}", "Counted since the stream began.", ["stream"], registry=registry
-        )
-        made.labels(name).set(getattr(state.counts, count))
-    refused = Gauge(
-        "velado_stream_refused", "Records refused, by reason.", ["stream", "reason"], registry=registry
-    )
-    for reason, number in (state.counts.refused or {}).items():
-        refused.labels(name, reason).set(number)
-    waiting = Gauge("velado_stream_unsettled", "Records open or waiting.", ["stream"], registry=registry)
-    waiting.labels(name).set(state.open_records + state.waiting.height)
-    write_to_textfile(str(path), registry)
