@@ -5,6 +5,5 @@ says what a group costs after a change, for compiled code, and what published gr
 
 Another one is a file here; in `mixture` its place in `OBJECTIVES`, in `cost_after` and in `dropped`; the measure of the same name
 in `measures/utility`; and a column of the trade-off that `velado compare --objectives` shows. The tests of objectives go through
-`OBJECTIVES` and name what lacks. Compiled code that takes `cost_after` in does not notice that it changed: remove the
-`__pycache__` folders (`make clean` does) after an edit.
+`OBJECTIVES` and name what lacks.
 """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
+from velado.compiled import njit
 from velado.data.partition import FloatArray
 from velado.release.methods._row_covers import CoverMeasure, column_cost
 from velado.release.methods.progressive.objectives._ingredients import Ends

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
-from numba import njit
 
+from velado.compiled import njit
 from velado.data.encode import EncodedTable
 from velado.data.partition import FloatArray, IntArray
 from velado.release.methods.progressive.objectives._ingredients import GroupTallies, Ingredients

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
+from velado.compiled import njit
 from velado.release.methods.progressive.objectives._shown_groups import ShownGroups
 from velado.text import say
 
