@@ -182,6 +182,7 @@ class FaithfulMargins(PerCell):
 
     name: ClassVar[str] = "marginals"
     title: ClassVar[str] = say("error of one- and two-way tables")
+    heading: ClassVar[str] = say("error of tables")
     slowness: ClassVar[float] = 9.0
 
     @staticmethod

@@ -53,6 +53,7 @@ class LeastPenalty(PerCell):
 
     name: ClassVar[str] = "ncp"
     title: ClassVar[str] = say("information loss (NCP)")
+    heading: ClassVar[str] = say("loss (NCP)")
     slowness: ClassVar[float] = 4.0
 
     @staticmethod

@@ -149,6 +149,7 @@ class LeastVariance(PerCell):
 
     name: ClassVar[str] = "sse"
     title: ClassVar[str] = say("variance inside groups (SSE)")
+    heading: ClassVar[str] = say("variance inside (SSE)")
     slowness: ClassVar[float] = 4.0
 
     @staticmethod
