@@ -18,6 +18,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "velado"
 LAYERS = {
     "errors": 0,
     "randomness": 1,
+    "compiled": 1,
     "text": 2,
     "settings": 3,
     "data": 4,

@@ -16,8 +16,8 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
-from numba import njit
 
+from velado.compiled import njit
 from velado.data.numbers import number_text
 from velado.data.partition import (
     BoolArray,

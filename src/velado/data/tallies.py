@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
+
+from velado.compiled import njit
 
 if TYPE_CHECKING:
     from velado.data.partition import Int32Array, Int64Array

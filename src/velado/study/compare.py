@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +18,23 @@ from velado.release.goal import DEFAULT_K, Goal, Progress, silent
 from velado.release.methods import METHODS
 from velado.release.methods._method import Method
 from velado.release.methods.improve import Effort
+from velado.release.methods.progressive.objectives.least_penalty import LeastPenalty
 from velado.release.methods.progressive.objectives.mixture import OBJECTIVES
 from velado.release.methods.progressive.progressive import Progressive
 from velado.release.prepare import Prepared, prepare
 from velado.release.run_settings import Guarantees, run_settings
 from velado.text import say
 
+OTHERS = tuple(one for one in OBJECTIVES if one is not LeastPenalty)
+"""The objectives beside the loss, which every method has by another name."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
     """One method's release of the table: its loss, groups and risk, or the sentence that says why there is none.
 
-    *objective* is what its search made small, where another one than the loss was asked for; *sse*, *discernibility* and
-    *marginals* are the measures of these names, beside *loss*, which is that of `ncp`.
+    *objective* is what its search made small, where another one than the loss was asked for; *measured* has
+    every other objective's measure by its name, beside *loss*, which is that of `ncp`.
 
     >>> Compared(method="mdav", failed="No group holds.").loss is None
     True
@@ -45,10 +49,12 @@ class Compared:
     linked: float | None = None
     false_cells: float | None = None
     seconds: float | None = None
-    sse: float | None = None
-    discernibility: float | None = None
-    marginals: float | None = None
+    measured: Mapping[str, float | None] = field(default_factory=dict)
     failed: str = ""
+
+    def value(self, objective: str) -> float | None:
+        """What the release is worth in the measure of an objective, where it could be measured."""
+        return self.loss if objective == LeastPenalty.name else self.measured.get(objective)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +82,11 @@ class Comparison:
 
     def facts(self) -> dict[str, object]:
         """As plain values, with the name of the loss."""
-        return {**asdict(self), "loss": "normalized certainty penalty, leaves-1"}
+        plain = asdict(self)
+        for one in plain["results"]:
+            measured = one.pop("measured")
+            one |= {other.name: measured.get(other.name) for other in OTHERS}
+        return {**plain, "loss": "normalized certainty penalty, leaves-1"}
 
 
 def compare(
@@ -181,9 +191,7 @@ def compared(
         linked=None if scores.linkage is None else scores.linkage.share,
         false_cells=None if scores.false_cells is None else scores.false_cells.share,
         seconds=spent,
-        sse=scores.numbers.get("sse"),
-        discernibility=scores.numbers.get("discernibility"),
-        marginals=scores.numbers.get("marginals"),
+        measured={one.name: scores.numbers.get(one.name) for one in OTHERS},
     )
 
 
@@ -215,5 +223,5 @@ def purposes_named(text: str) -> tuple[str, ...]:
     (('sse', 'discernibility', 'marginals'), ('sse', 'marginals'), ())
     """
     if text.strip() == "all":
-        return tuple(one.name for one in OBJECTIVES if one.name != "ncp")
+        return tuple(one.name for one in OTHERS)
     return tuple(name.strip() for name in text.split(",") if name.strip())

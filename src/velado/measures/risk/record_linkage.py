@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypedDict, get_args
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from velado.compiled import njit
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import FloatArray, IntArray, group_by_codes
 from velado.data.taxonomy import Taxonomy
@@ -31,7 +31,7 @@ FloatVector = npt.NDArray[np.float64]
 SLACK = 1e-10  # distances nearer than this share of each other are one distance: rounding must break no tie
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _tree_costs(
     node: int,
     targets: IntVector,
@@ -51,7 +51,7 @@ def _tree_costs(
         costs[symbol] = 0.0 if node == other else share[base + above]
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _gap(values: FloatVector, value: float) -> float:
     """How far *value* lies from the nearest of the rising *values*."""
     at = np.searchsorted(values, value)
@@ -63,7 +63,7 @@ def _gap(values: FloatVector, value: float) -> float:
     return gap
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _nearest(
     query: IntMatrix,
     query_value: FloatVector,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from numba import njit
 
+from velado.compiled import njit
 from velado.errors import ParameterError
 from velado.papers.correlated.correlated_records import Floats, Integers, Records
 from velado.papers.correlated.mixture_em import REGULARIZATION, choose_components

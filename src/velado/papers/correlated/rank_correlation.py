@@ -13,9 +13,9 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 from scipy.stats import rankdata
 
+from velado.compiled import njit
 from velado.errors import MissingExtra, ParameterError, QueryRefused
 from velado.papers.correlated.correlated_records import Floats, Integers, Records
 from velado.text import say

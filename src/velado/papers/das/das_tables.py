@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from numba import njit
 
+from velado.compiled import njit
 from velado.data.encode import EncodedTable, encode
 from velado.data.io import read_table
 from velado.data.partition import FloatArray, Partition

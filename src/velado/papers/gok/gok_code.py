@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from numba import njit
 
+from velado.compiled import njit
 from velado.data.encode import EncodedTable
 from velado.data.partition import Partition
 from velado.data.table import Table

@@ -16,9 +16,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from velado.compiled import njit
 
 Ints32 = npt.NDArray[np.int32]
 Ints64 = npt.NDArray[np.int64]
@@ -120,7 +121,7 @@ def candidates_in(groups: Ints32) -> Ints64:
     return found.astype(np.int64)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _compare(groups, t, order, where, found):  # type: ignore[no-untyped-def]
     releases, people = groups.shape
     begin = 0
@@ -197,7 +198,7 @@ def certain_values(groups: Ints32, shown: Sequence[Histogram], values: int) -> I
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _propagate(column, left, domain, odd):  # type: ignore[no-untyped-def]
     count, values = left.shape
     one = np.uint64(1)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from velado.compiled import njit
 from velado.data.counted import refuse_counted
 from velado.data.encode import EncodedTable
 from velado.data.partition import Partition, group_by_codes

@@ -6,15 +6,16 @@ order. The level-by-level engine gives the same groups with the same numbers.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from velado.compiled import njit
 
 Codes = npt.NDArray[np.int32]
 IntVector = npt.NDArray[np.int64]
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _ancestor_depth(path: Codes, base: int, stride: int, low: int, high: int) -> int:
     """The depth of the lowest common ancestor of the leaves *low* < *high*; 0 is the root.
 
@@ -26,7 +27,7 @@ def _ancestor_depth(path: Codes, base: int, stride: int, low: int, high: int) ->
     return depth
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _count_codes(
     work: Codes, weight: IntVector, start: int, end: int, column: int, low: int, scratch: IntVector
 ) -> None:
@@ -36,7 +37,7 @@ def _count_codes(
         scratch[work[r, column] - low] += weight[r]
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _ordered_cut(
     work: Codes,
     weight: IntVector,
@@ -97,7 +98,7 @@ def _ordered_cut(
     return median, -1, through
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _branch_cut(
     work: Codes,
     weight: IntVector,
@@ -146,7 +147,7 @@ def _branch_cut(
     return count if sizes[count - 1] >= least else 0
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def partition_rows(
     codes: Codes,
     weight: IntVector,

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from velado.compiled import njit
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import FloatArray, Int32Array, Int64Array, group_by_codes
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from velado.compiled import njit
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.numbers import number_text
 from velado.data.partition import FloatArray, IntArray, Partition
@@ -86,7 +86,7 @@ def _curve_setup(distinct: FloatArray) -> tuple[FloatArray, float, int, int]:
     return np.ascontiguousarray(scaled), last_cost, points, min(points, _MOST_BINS, scaled.size - 2)
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _first_knee(x: FloatArray, last_cost: float, points: int, tried: int) -> int:
     """Kneedle on the cost curve of k = 2..points+1, at most *tried* of its points computed."""
     n = x.size
@@ -128,7 +128,7 @@ def _first_knee(x: FloatArray, last_cost: float, points: int, tried: int) -> int
     return int(np.argmax(height[:tried])) + 2
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _next_row(
     before: FloatArray,
     after: FloatArray,

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
+from velado.compiled import njit
 from velado.data.encode import EncodedTable
 from velado.data.partition import FloatArray, Int64Array, Partition
 from velado.release.goal import Goal, Progress, Promise

@@ -7,11 +7,11 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Annotated, ClassVar, Literal
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from velado.compiled import njit
 from velado.data.encode import text_codes, wildcard_sizes
 from velado.data.partition import Partition
 from velado.data.schema import Column
@@ -171,7 +171,7 @@ def _whole_crowds(shown: Codes, rows: npt.NDArray[np.int64], wanted: int) -> npt
     return rows[np.isin(groups.labels, smallest[:enough])]
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _give_back(shown: Codes, codes: Codes, sizes: npt.NDArray[np.int64], k: int) -> None:
     """Every blank is undone that no crowd needs: neither that of its row nor those that match the row by it.
 

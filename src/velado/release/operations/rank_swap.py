@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, ClassVar
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from velado.compiled import njit
 from velado.data.encode import encode_column
 from velado.data.table import Table
 from velado.errors import ParameterError
@@ -74,7 +74,7 @@ class RankSwap:
         return with_cells(table, column, table.frame.get_column(self.column).gather(pl.Series(source)))
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _partners(shares: npt.NDArray[np.float64], reach: int) -> npt.NDArray[np.int64]:
     """For each rank, the rank it swaps with: itself where no free one lies within *reach* above it."""
     n = shares.size
@@ -98,7 +98,7 @@ def _partners(shares: npt.NDArray[np.float64], reach: int) -> npt.NDArray[np.int
     return partner
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _free(following: npt.NDArray[np.int64], at: int) -> int:
     end = at
     while following[end] != end:

@@ -34,7 +34,7 @@ def compare(
         str | None,
         option(
             "--objectives LIST",
-            help="Objectives to search for beside the loss: sse, discernibility, marginals, or all.",
+            help="Objectives to search for beside the loss, comma-separated (names as in --objective), or all.",
         ),
     ] = None,
     promises: flags.PromiseFlags,
@@ -79,13 +79,15 @@ def compare(
 
 
 def _view(found: Comparison, k: int) -> Iterator[Table]:
+    from velado.study.compare import OTHERS
+
+    brief = [one for one in OTHERS if one.in_brief]
     yield show.table(
         say("Methods at k = {k} on {rows:,} rows, the least loss first", k=k, rows=found.rows),
         [
             say("name"),
             say("loss (NCP)"),
-            say("variance inside (SSE)"),
-            say("error of tables"),
+            *(other.heading for other in brief),
             say("groups"),
             say("suppressed"),
             say("linked"),
@@ -93,13 +95,12 @@ def _view(found: Comparison, k: int) -> Iterator[Table]:
             say("why not"),
         ],
         [
-            [_called(one), *["-"] * 7, told(one.failed)]
+            [_called(one), *["-"] * (5 + len(brief)), told(one.failed)]
             if one.loss is None
             else [
                 _called(one),
                 percent(one.loss, 2),
-                _share(one.sse),
-                _share(one.marginals),
+                *(_share(one.value(other.name)) for other in brief),
                 number(one.groups or 0),
                 number(one.suppressed or 0),
                 _share(one.linked),
@@ -122,37 +123,28 @@ def _share(value: float | None) -> str:
 
 
 def _trade_off(found: Comparison) -> Table:
-    """Each objective's release in all four measures: what it gains in its own, and what it costs in the others."""
-    least = {
-        name: min(value for one in found.purposes if (value := getattr(one, name)) is not None)
-        for name in _FOUR
-        if any(getattr(one, name) is not None for one in found.purposes)
-    }
+    """Each objective's release in the measures of all: what it gains in its own, and what it costs in the others."""
+    from velado.release.methods.progressive.objectives.mixture import OBJECTIVES, Objective
 
-    def beside(value: float | None, name: str) -> str:
-        if value is None or name not in least:
+    def least(objective: type[Objective]) -> float:
+        values = (one.value(objective.name) for one in found.purposes)
+        return min((value for value in values if value is not None), default=0.0)
+
+    def beside(objective: type[Objective], one: Compared) -> str:
+        value, best = one.value(objective.name), least(objective)
+        if value is None:
             return "-"
-        best = least[name]
-        shown = percent(value, 2) if name != "discernibility" else number(value * found.rows, 1)
+        shown = objective.shown(value, found.rows)
         above = value / best - 1 if best > 0 else 0.0
         return say("{value} (least)", value=shown) if above <= 0 else f"{shown} (+{percent(above)})"
 
     return show.table(
         say(
-            "What each objective gains and costs: the four measures, and how far above the least of the column"
+            "What each objective gains and costs: the measures of all, and how far above the least of the column"
         ),
+        [say("objective"), *(one.heading for one in OBJECTIVES)],
         [
-            say("objective"),
-            say("loss (NCP)"),
-            say("variance inside (SSE)"),
-            say("error of tables"),
-            say("discernibility a row"),
-        ],
-        [
-            [one.objective or "ncp", *(beside(getattr(one, name), name) for name in _FOUR)]
+            [one.objective or OBJECTIVES[0].name, *(beside(objective, one) for objective in OBJECTIVES)]
             for one in found.purposes
         ],
     )
-
-
-_FOUR = ("loss", "sse", "marginals", "discernibility")

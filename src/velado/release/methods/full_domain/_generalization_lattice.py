@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from velado.compiled import njit
 from velado.data.counted import listed
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import (
@@ -135,7 +135,7 @@ Int64 = npt.NDArray[np.int64]
 _BLOCK = 2048
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def group_tuples(
     codes: Int32,
     column: Int64,
@@ -187,14 +187,14 @@ def group_tuples(
     return groups
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def add_by_label(labels: Int32, weights: Int64, out: Int64) -> None:
     """Add each tuple's weight to its group."""
     for row in range(labels.size):
         out[labels[row]] += weights[row]
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def failing_charges(
     codes: Int32,
     weights: Int64,

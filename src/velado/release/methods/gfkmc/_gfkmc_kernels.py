@@ -8,10 +8,10 @@ smaller number, and groups are numbered by their codes, so the order of rows dec
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from velado.compiled import njit
 from velado.data.partition import BoolArray, FloatArray
 
 Int32Array = npt.NDArray[np.int32]
@@ -19,7 +19,7 @@ Int64Array = npt.NDArray[np.int64]
 Trees = tuple[Int32Array, Int32Array, Int32Array, FloatArray, FloatArray]
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _join(at: int, one: int, two: int, trees: Trees) -> int:
     """The lowest common ancestor of two nodes of column *at*."""
     parent, first, last = trees[0], trees[1], trees[2]
@@ -29,7 +29,7 @@ def _join(at: int, one: int, two: int, trees: Trees) -> int:
     return one
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _distance(
     one: FloatArray, two: FloatArray, numeric: BoolArray, importance: FloatArray, trees: Trees
 ) -> float:
@@ -45,7 +45,7 @@ def _distance(
     return total
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _spread(
     low: FloatArray,
     high: FloatArray,
@@ -66,7 +66,7 @@ def _spread(
     return total
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _absorb(
     low: FloatArray,
     high: FloatArray,
@@ -85,7 +85,7 @@ def _absorb(
             low[at] = high[at] = node
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def cluster_groups(
     k: int,
     start: int,
@@ -183,7 +183,7 @@ def cluster_groups(
     return moved_group[:moves], moved_rows[:moves], moved_into[:moves], seeds[:clusters]
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def place_groups(
     order: Int64Array,
     left: Int64Array,

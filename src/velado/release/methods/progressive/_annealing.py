@@ -126,6 +126,15 @@ COVER_STEPS = Steps(
 """Those that lower rows x price of the covers."""
 
 
+def spared(rows: int) -> float:
+    """How far, between 0 and 1, a search of so many rows is cut short because the rest of a run takes longer.
+
+    >>> spared(20_000), spared(26_000), spared(30_162)
+    (0.0, 0.5, 1.0)
+    """
+    return min(max(rows - _MANY, 0) / (_MANY_MORE - _MANY), 1.0)
+
+
 @dataclass(frozen=True)
 class Schedule:
     """How many rounds there are, how often all of them are done with another seed, how many rows may be dropped."""
@@ -148,8 +157,7 @@ class Schedule:
         sweep = _SWEEPS * rows * (0.7 + 0.006 * min(least, 40) * columns)
         rebuild = 6 + 0.0125 * least * least * columns
         rebuilds = _REBUILDS * min(1.0, 10 / least) * rows / least
-        spared = min(max(rows - _MANY, 0) / (_MANY_MORE - _MANY), 1.0)
-        allowed = effort * 1e6 * (2.45 - 0.95 * spared + 0.4e-5 * max(rows - _FEW_ROUNDS, 0))
+        allowed = effort * 1e6 * (2.45 - 0.95 * spared(rows) + 0.4e-5 * max(rows - _FEW_ROUNDS, 0))
         seeds = 6 if rows <= 500 else 1
         rounds = int(allowed / (sweep + rebuild * rebuilds + 50) / seeds)
         most = int((20 + rows) * max(effort, 1.0))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from velado.compiled import njit
 from velado.data.partition import FloatArray, Int32Array, Int64Array
 from velado.release.methods._row_covers import CoverMeasure, RowCovers, column_cost, score
 

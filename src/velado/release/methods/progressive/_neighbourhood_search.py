@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from velado.compiled import njit
 from velado.release.methods.progressive._cover_lattice import Space
 from velado.release.methods.progressive._progressive_kernel import (
     Floats,
@@ -67,7 +67,7 @@ class Trial(NamedTuple):
     price: Floats
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def start(space: Space, tuple_of_row: Ints, label: Ints, least: int) -> tuple[Groups, int]:
     """The state of a given grouping, with room for every grouping there can be, and the number of groups."""
     columns = space.codes.shape[0]
@@ -91,7 +91,7 @@ def start(space: Space, tuple_of_row: Ints, label: Ints, least: int) -> tuple[Gr
     return state, count
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _add(space: Space, state: Groups, g: int, row: int, tuple_: int) -> None:
     state.following[row] = state.head[g]
     state.head[g] = row
@@ -103,7 +103,7 @@ def _add(space: Space, state: Groups, g: int, row: int, tuple_: int) -> None:
         state.high[g, c] = max(state.high[g, c], code)
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def pooled(space: Space, state: Groups, freed: Longs, tuple_of_row: Ints, number: Ints) -> Pool:
     """The rows of the *freed* groups, counted per tuple. *number* is -1 everywhere before and after."""
     rows = 0
@@ -139,7 +139,7 @@ def pooled(space: Space, state: Groups, freed: Longs, tuple_of_row: Ints, number
     return Pool(name[:tuples], weight[:tuples], codes, head, following, row)
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def empty_trial(pool: Pool, least: int) -> Trial:
     # A tuple is shared between at most (its rows) groups, so there are never more shares than rows.
     rows = pool.row.size
@@ -156,7 +156,7 @@ def empty_trial(pool: Pool, least: int) -> Trial:
     )
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def commit(
     space: Space, state: Groups, count: int, freed: Longs, pool: Pool, trial: Trial, new: int, shares: int
 ) -> int:
@@ -198,7 +198,7 @@ def commit(
     return count
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _nearest(
     space: Space, state: Groups, count: int, seed: int, low: Ints, high: Ints, random: np.random.Generator
 ) -> Longs:
@@ -243,7 +243,7 @@ def _nearest(
     return near[:held]
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _greedy(
     space: Space,
     pool: Pool,
@@ -326,7 +326,7 @@ def _greedy(
     return groups, shares, total
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def search(
     space: Space,
     tuple_of_row: Ints,
@@ -426,7 +426,7 @@ def search(
     return count, steps
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _choose(near: Longs, spread: int, random: np.random.Generator) -> int:
     """A few of the groups moved to the front, nearer ones likelier, the first always; returns how many."""
     wanted = min(2 + random.integers(0, spread), near.size)
@@ -438,7 +438,7 @@ def _choose(near: Longs, spread: int, random: np.random.Generator) -> int:
     return kept
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _best_of(
     space: Space,
     pool: Pool,

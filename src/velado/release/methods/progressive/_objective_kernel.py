@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from velado.compiled import njit
 from velado.data.partition import FloatArray, Int32Array, Int64Array
 from velado.release.methods.progressive._group_state import link, unlink
 from velado.release.methods.progressive._neighbour_graph import next_random

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from velado.compiled import njit
 from velado.data.encode import EncodedTable
 from velado.data.partition import GroupCounts, IntArray, Partition
 from velado.release.goal import Goal, Progress
@@ -215,7 +215,7 @@ def _gathered(values: IntArray, starts: Longs, sizes: Longs) -> tuple[IntArray, 
     return values[starts[run] + offset], run
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _claim(
     members: IntArray,
     box: Longs,

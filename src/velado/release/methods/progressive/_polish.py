@@ -6,8 +6,8 @@ import heapq
 from dataclasses import replace
 
 import numpy as np
-from numba import njit
 
+from velado.compiled import njit
 from velado.data.encode import EncodedTable
 from velado.data.partition import Partition
 from velado.release.goal import Goal, silent

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from velado.compiled import njit
 from velado.release.methods.progressive._cover_lattice import Space
 
 Ints = npt.NDArray[np.int32]
@@ -24,7 +24,7 @@ def scratch_for(nodes: int) -> Scratch:
     )
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def spread(
     codes: Ints,
     weight: Longs,
@@ -95,7 +95,7 @@ def spread(
     return total
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def boxes_in_band(
     space: Space,
     codes: Ints,
@@ -212,7 +212,7 @@ def boxes_in_band(
     return found, work, 0
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def take(
     buffer: Ints, box_start: Longs, order: Longs, weight: Longs, label: Ints, groups: int, least: int
 ) -> int:
@@ -236,7 +236,7 @@ def take(
 # Covers in compiled code: what a group costs, what a tuple adds to it, and where leftovers cost least.
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def climb(space: Space, column: int, low: int, high: int) -> float:
     """What publishing the cover of *low*..*high* costs in a column without a table of pairs."""
     if space.line_at[column] >= 0:
@@ -250,7 +250,7 @@ def climb(space: Space, column: int, low: int, high: int) -> float:
     return 1.0
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def cover_cost(space: Space, low: Ints, high: Ints, g: int) -> float:
     """The cost of cover *g*, summed over its columns."""
     pair, pair_at, size = space.pair, space.pair_at, space.size
@@ -265,7 +265,7 @@ def cover_cost(space: Space, low: Ints, high: Ints, g: int) -> float:
     return total
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def cheapest(
     space: Space,
     low: Ints,
@@ -303,7 +303,7 @@ def cheapest(
     return target, least
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def covers(space: Space, label: Ints, groups: int) -> tuple[Ints, Ints, Longs, Floats]:
     """Lowest and highest codes, rows and cost of each group of tuples (label -1: in none)."""
     columns, tuples = space.codes.shape
@@ -324,7 +324,7 @@ def covers(space: Space, label: Ints, groups: int) -> tuple[Ints, Ints, Longs, F
     return low, high, rows, price
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def join_leftovers(space: Space, label: Ints, groups: int, droppable: int, most_each: float) -> int:
     """Every tuple without a group joins the one it widens least; returns how many rows were dropped instead.
 

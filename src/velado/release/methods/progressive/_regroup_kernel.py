@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from velado.compiled import njit
 from velado.data.partition import FloatArray, Int32Array, Int64Array
 from velado.release.methods._row_covers import cover_cost, joint_cost
 from velado.release.methods.progressive._group_state import State, World, link, measure_group, unlink

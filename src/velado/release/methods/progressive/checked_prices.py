@@ -18,8 +18,8 @@ before, and the best of a few proofs counts.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from velado.compiled import njit
 from velado.data.encode import EncodedTable
 from velado.randomness import seeded
 from velado.release.methods.progressive._set_search import (

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numba
 import numpy as np
 
+from velado.compiled import njit
 from velado.data.encode import EncodedTable
 from velado.release.methods.progressive._cover_lattice import CoverLattice, bound_lattice
 from velado.release.methods.progressive._peel import BoxList
@@ -41,7 +41,7 @@ _WORTH = 0.25
 _CHECKED_ROWS, _CHECKED_K, _CHECKED_STEPS = 30_000, 12, 120_000_000
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _fills_at(
     start: int, end: int, members: Ints, weight: Longs, price: Floats, cost: float, k: int, top: Floats
 ) -> float:
@@ -80,7 +80,7 @@ def _fills_at(
     return (k * cost - fixed) / rising
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _sift(heap: Longs, key: Floats, size: int) -> None:
     """The first entry moved down to where the heap is in order again."""
     box = heap[0]
@@ -98,7 +98,7 @@ def _sift(heap: Longs, key: Floats, size: int) -> None:
     heap[at] = box
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _raise_prices(
     members: Ints, box_start: Longs, box_cost: Floats, weight: Longs, k: int, cap: float, price: Floats
 ) -> None:

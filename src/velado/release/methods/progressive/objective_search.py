@@ -44,6 +44,7 @@ from velado.release.methods.progressive.objectives.mixture import (
     DISCERNIBILITY,
     MARGINALS,
     NCP,
+    OBJECTIVES,
     SSE,
     ObjectiveMixture,
     readable,
@@ -55,9 +56,9 @@ from velado.text import say
 ObjectiveSetting = Annotated[
     str,
     Setting(
-        "what the search makes small: ncp, sse, discernibility, marginals, or several with weights",
+        "what the search makes small: one objective, or several with weights",
         test=readable,
-        takes=say("ncp, sse, discernibility or marginals, or several with a weight each"),
+        takes=say("{names}, or several with a weight each", names=", ".join(one.name for one in OBJECTIVES)),
         example='"ncp=1, sse=0.5"',
     ),
 ]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from velado.compiled import njit
 from velado.data.partition import FloatArray, Int32Array, Int64Array
 from velado.release.methods._row_covers import CoverMeasure, cover_cost
 

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import Int32Array, Int64Array, IntArray, Partition, group_by_codes
+from velado.text import percent
 
 
 class PerCell:
     """An objective whose value is a mean over cells, each counted by the weight of its column."""
 
+    in_brief: ClassVar[bool] = True
+
     @staticmethod
     def unit(rows: int, weight: float) -> float:
         """What one unit of the groups' cost adds to rows x value."""
         return 1.0 / weight if weight > 0 else 0.0
+
+    @staticmethod
+    def dropped(rows: int, weight: float) -> float:
+        """What a suppressed row costs in that unit: all its cells."""
+        return weight
+
+    @staticmethod
+    def shown(value: float, rows: int) -> str:
+        """The value as a person reads it: a share of the cells."""
+        return percent(value, 2)
 
 
 @dataclass(frozen=True, repr=False)

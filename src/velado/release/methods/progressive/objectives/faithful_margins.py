@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
+from velado.compiled import njit
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import FloatArray, Int32Array, Int64Array
 from velado.data.tallies import pair_counts
@@ -182,6 +182,7 @@ class FaithfulMargins(PerCell):
 
     name: ClassVar[str] = "marginals"
     title: ClassVar[str] = say("error of one- and two-way tables")
+    heading: ClassVar[str] = say("error of tables")
     slowness: ClassVar[float] = 9.0
 
     @staticmethod

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
+from velado.compiled import njit
 from velado.data.partition import FloatArray
 from velado.release.methods._row_covers import CoverMeasure, column_cost
 from velado.release.methods.progressive.objectives._ingredients import Ends
@@ -53,6 +53,7 @@ class LeastPenalty(PerCell):
 
     name: ClassVar[str] = "ncp"
     title: ClassVar[str] = say("information loss (NCP)")
+    heading: ClassVar[str] = say("loss (NCP)")
     slowness: ClassVar[float] = 4.0
 
     @staticmethod

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
+from velado.compiled import njit
 from velado.data.encode import EncodedColumn, EncodedTable
 from velado.data.partition import FloatArray, Int32Array, Int64Array, group_by_codes
 from velado.release.methods.progressive.objectives._ingredients import MomentSums, RecordMoments
@@ -149,6 +149,7 @@ class LeastVariance(PerCell):
 
     name: ClassVar[str] = "sse"
     title: ClassVar[str] = say("variance inside groups (SSE)")
+    heading: ClassVar[str] = say("variance inside (SSE)")
     slowness: ClassVar[float] = 4.0
 
     @staticmethod

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
-from numba import njit
 
+from velado.compiled import njit
 from velado.data.encode import EncodedTable
 from velado.data.partition import FloatArray, IntArray
 from velado.release.methods.progressive.objectives._ingredients import GroupTallies, Ingredients
@@ -24,7 +24,8 @@ class Objective(Protocol):
     """What a search may lower: a value between 0 and 1 of published groups, and the share that each group has in it.
 
     *name* is that of the measure `velado measure` shows it under. The compiled half, the cost of a group after a change,
-    is a line of `cost_after`, *slowness* how many times as long as the loss alone it takes.
+    is a line of `cost_after`, *slowness* how many times as long as the loss alone it takes. *heading* stands above its column in
+    comparisons of releases, among methods too where it is *in_brief*.
 
     >>> [one.name for one in OBJECTIVES]
     ['ncp', 'sse', 'discernibility', 'marginals']
@@ -32,11 +33,23 @@ class Objective(Protocol):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    heading: ClassVar[str]
+    in_brief: ClassVar[bool]
     slowness: ClassVar[float]
 
     @staticmethod
     def unit(rows: int, weight: float) -> float:
         """What one unit of the groups' cost adds to rows x value, for a table of so many rows and column weights."""
+        ...
+
+    @staticmethod
+    def dropped(rows: int, weight: float) -> float:
+        """What a suppressed row costs in that unit."""
+        ...
+
+    @staticmethod
+    def shown(value: float, rows: int) -> str:
+        """The value as a person reads it."""
         ...
 
     @staticmethod
@@ -139,8 +152,8 @@ class ObjectiveMixture:
         )
 
     def dropped(self, rows: int, mix: FloatArray, weight: float) -> float:
-        """What a suppressed row costs: its whole weight, and as many rows as the table has for discernibility."""
-        return float(mix @ np.array([weight, weight, float(rows), weight]))
+        """What a suppressed row costs the mixture."""
+        return float(mix @ np.array([one.dropped(rows, weight) for one in OBJECTIVES]))
 
 
 def readable(text: str) -> bool:

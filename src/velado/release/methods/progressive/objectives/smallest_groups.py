@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
+from velado.compiled import njit
 from velado.release.methods.progressive.objectives._shown_groups import ShownGroups
-from velado.text import say
+from velado.text import number, say
 
 
 @njit(cache=True)
@@ -33,12 +33,24 @@ class SmallestGroups:
 
     name: ClassVar[str] = "discernibility"
     title: ClassVar[str] = say("discernibility")
+    heading: ClassVar[str] = say("discernibility a row")
+    in_brief: ClassVar[bool] = False
     slowness: ClassVar[float] = 10.0
 
     @staticmethod
     def unit(rows: int, weight: float) -> float:
         """What one unit of the groups' cost adds to rows x value."""
         return 1.0 / max(rows, 1)
+
+    @staticmethod
+    def dropped(rows: int, weight: float) -> float:
+        """What a suppressed row costs in that unit: as many rows as the table has."""
+        return float(rows)
+
+    @staticmethod
+    def shown(value: float, rows: int) -> str:
+        """Squares for each row: over rows^2 nothing could be told apart."""
+        return number(value * rows, 1)
 
     @staticmethod
     def value(groups: ShownGroups) -> float:
