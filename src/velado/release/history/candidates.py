@@ -80,7 +80,7 @@ def candidates_exactly(groups: Ints32) -> Ints64:
     return np.where(shown, sizes[label], 0)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _intern(column, label, keys, numbers):  # type: ignore[no-untyped-def]
     """Each pair of label and group is a label of its own from now on; a table of slots, each with the pair itself, finds them."""
     last, count = keys.size - 1, np.int32(0)
