@@ -27,7 +27,7 @@ CHECKED := src tests $(wildcard benchmarks)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-all test-spark axe pictures lint pages papers docs package house bench bench-peers bench-spark clean
+.PHONY: help demo test test-slow test-all test-spark test-engines axe pictures lint pages papers docs package house bench bench-peers bench-spark clean
 
 help: ## List the jobs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -47,6 +47,11 @@ test-all: $(VENV)/.dev ## Run every test, the slow ones too
 
 test-spark: $(SPARK)/.spark ## Run the tests of Spark, in an environment of their own (Java 17 or later must be there)
 	$(SPARK)/bin/python -m pytest $(wildcard tests/engines/test_spark*.py)
+
+# The full comparison: two hundred random tables for each engine and plan, where CI takes a few dozen.
+test-engines: $(VENV)/.dev $(SPARK)/.spark ## Compare memory, DuckDB, PostgreSQL and Spark on 200 random tables (an hour or more)
+	VELADO_TABLES=200 VELADO_EXAMPLES=all $(PYTEST) tests/engines/test_same_table.py tests/engines/test_cut_first.py tests/engines/test_postgres_source.py
+	VELADO_TABLES=200 $(SPARK)/bin/python -m pytest tests/engines/test_spark.py -k publishes_what_memory
 
 # axe-core checks pages for people who see or move little; only tests use it, and they skip it where it is not there.
 axe: ## Install axe-core for the tests of the desk's pages (npm must be there)

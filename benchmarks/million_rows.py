@@ -38,20 +38,13 @@ def main(rows: int = 1_000_000) -> None:
         goal = Goal((KAnonymity(10),))
         method = Mondrian()
         seconds = cpu_seconds(lambda: method.anonymize(data, goal, seeded(0, "bench"), silent), repeat=2)
-        wall, cpu, peak = run_process(
-            velado(
-                "anonymize",
-                str(scratch / "big.csv"),
-                "--schema",
-                str(scratch / "schema.toml"),
-                "--method",
-                "mondrian",
-                "-k",
-                "10",
-                "-o",
-                str(scratch / "release"),
-            )
-        )
+        pl.DataFrame(synthetic(20_000)).write_csv(scratch / "first.csv")
+        given = ("--schema", str(scratch / "schema.toml"), "--method", "mondrian", "-k", "10", "-o")
+        # As for a user who has run velado before: modules and kernels are compiled, and Python may keep what it compiled.
+        kept = {"PYTHONDONTWRITEBYTECODE": ""}
+        run_process(velado("anonymize", str(scratch / "first.csv"), *given, str(scratch / "first")), **kept)
+        whole = velado("anonymize", str(scratch / "big.csv"), *given, str(scratch / "release"))
+        wall, cpu, peak = run_process(whole, **kept)
         size = (scratch / "big.csv").stat().st_size / 2**20
     print_rows(
         f"{rows:,} rows x 8 quasi-identifiers, Mondrian k = 10",

@@ -1,4 +1,17 @@
-"""Runs that go wrong: one clear error, nothing published, and nothing left beside the target after the next run."""
+"""Runs that go wrong: one clear error, nothing published, and nothing left beside the target after the next run.
+
+| what is wrong | shown here, and in |
+|---|---|
+| schemas that differ between parts | `test_texts_whose_columns_differ`, `test_lake` (Parquet), `test_lake_columns` (capitals, folders), `test_spark` (bad files) |
+| a column that one part lacks | the same |
+| a part that changes or goes during the run | `test_a_part_that_changes_or_goes`, `test_lake`, `test_spark` |
+| empty parts, a table of none but empty parts | `test_empty_parts_of_text`, `test_lake` (Parquet), `test_spark` (64 parts, most of them empty) |
+| one tuple with half of all rows | `test_one_tuple_with_half_of_all_rows`, `test_cut_first`, `test_spark` (skew) |
+| a part that cannot be read, or is damaged | `test_a_part_that_cannot_be_read`, `test_lake` (damaged), `test_spark` (bad files) |
+| a lost connection | `test_a_lost_connection`, `test_postgres_source` |
+| a full disk | `test_a_full_disk`, `test_no_room_to_spill_to`, `test_lake` |
+| a killed process | `test_a_run_killed_at_fifty_points`, `test_rows_that_a_killed_check_set_aside` |
+"""
 
 import json
 import multiprocessing

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.engines.same_table import KEY, Case, in_memory, random_case, rows_of, verdicts_of
+from tests.engines.same_table import KEY, Case, in_memory, random_case, rows_of, seeds, verdicts_of
 
 from velado.data.schema import Schema
 from velado.engines.duckdb_source import DuckDBSource, of_arrow, open_files
@@ -139,6 +139,14 @@ def test_memory_compress_and_cut_publish_the_same_table(tmp_path: Path) -> None:
     assert compare([near_unique(seed) for seed in range(6)], tmp_path, (50, 10_000)) >= 4
 
 
+def test_one_tuple_with_half_of_all_rows_in_small_parts(tmp_path: Path) -> None:
+    """No part can be made smaller than a tuple: the cuts end, and the table is the one of memory."""
+    case = near_unique(0)
+    rows = case.frame.height
+    skewed = case.frame[[max(at - rows // 2, 0) for at in range(rows)]]
+    assert compare([replace(case, frame=skewed, per="row", guarantees=(), k=3)], tmp_path, (20, 10_000)) == 1
+
+
 def few(seed: int) -> Case:
     """A table of few people with many rows each, and of values that are rare: promises, not rows, end the cuts of large parts."""
     case, draw = near_unique(4 * seed), np.random.default_rng(seed)
@@ -179,8 +187,8 @@ def test_tuples_too_long_for_one_key_are_cut_too(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_they_publish_the_same_of_many_tables(tmp_path: Path) -> None:
-    mixed = [replace(random_case(seed), method=Mondrian()) for seed in range(300, 310)]
-    assert compare([near_unique(seed) for seed in range(100, 112)] + mixed, tmp_path, (1, 40)) >= 11
+    mixed = [replace(random_case(seed), method=Mondrian()) for seed in seeds(300, 10)]
+    assert compare([near_unique(seed) for seed in seeds(100, 12)] + mixed, tmp_path, (1, 40)) >= 11
 
 
 class Told:

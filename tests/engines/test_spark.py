@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa
 import pytest
-from tests.engines.same_table import Case, in_memory, on_engine, random_case
+from tests.engines.same_table import Case, in_memory, on_engine, random_case, seeds
 from tests.engines.spark_tables import as_arrow, as_spark, declared, drawn_table, multiset
 
 import velado
@@ -51,11 +51,11 @@ def on_spark(case: Case, session, parts: int) -> tuple[object, ...]:
     return on_engine(case, source, lambda recoding: of_spark(held(source.recoded(recoding))))
 
 
-@pytest.mark.parametrize("seed", [0, 1, 3, 5])
+@pytest.mark.parametrize("seed", [0, 1, 3, 5] if len(seeds(0, 4)) == 4 else seeds(0, 4))
 def test_spark_publishes_what_memory_publishes(session, seed) -> None:
     """Random tables of spellings, blanks and people: rows, verdicts, loss, or the same refusal."""
     case = random_case(seed)
-    assert on_spark(case, session, 1 + seed) == in_memory(case)
+    assert on_spark(case, session, 1 + seed % 64) == in_memory(case)
 
 
 RUNS = [
@@ -154,6 +154,10 @@ def test_the_driver_never_collects_rows(session, monkeypatch) -> None:
 
     for name in ("toArrow", "collect", "toPandas", "take", "head", "tail"):
         monkeypatch.setattr(DataFrame, name, counted(getattr(DataFrame, name)))
+    for name in ("toLocalIterator", "rdd"):  # ways that nobody counts are not taken at all
+        monkeypatch.setattr(
+            DataFrame, name, property(lambda frame: pytest.fail("rows leave Spark uncounted"))
+        )
     release = velado.anonymize(given, Schema.from_dict({"columns": columns}), "mondrian", k=5, key=KEY)
     assert release.plan.rows == rows
     assert release.behind == 1

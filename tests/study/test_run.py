@@ -7,19 +7,23 @@ import sys
 import tomllib
 from collections import Counter
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from velado.data.io import read_schema
-from velado.data.keys import owner_key
+from velado.data.keys import Key, owner_key
+from velado.data.samples import hospital_csv, hospital_schema
 from velado.data.schema import Schema
 from velado.errors import GuaranteeNotMet, OutputError, ParameterError, TaxonomyError
 from velado.release.guarantees import LDiversity
 from velado.release.methods import DAS, GFKMC, Mondrian
+from velado.release.prepare import Prepared
 from velado.study.run import apply_recipe, publish, read_recipe
 
+FIXED = Key(bytes(range(40)))
 ALWAYS = ("about.html", "manifest.json", "measured.json", "owner.key", "recipe.toml", "rows.csv")
 
 
@@ -34,6 +38,21 @@ def test_the_release_folder_is_complete_and_the_published_table_is_the_release(e
     assert table.columns == ["age", "city", "diagnosis"]
     assert table.height == 40
     assert table.group_by("age", "city").len()["len"].min() >= 4
+
+
+def test_cells_held_in_lists_give_the_same_bytes_as_texts(tmp_path, monkeypatch) -> None:
+    schema = read_schema(hospital_schema())
+
+    def folder(name: str) -> dict[str, bytes]:
+        given = {"k": 4, "undeclared": "drop", "made_on": date(2026, 1, 2), "reports": ("html", "json")}
+        done = publish(hospital_csv(), schema, Mondrian(), out=tmp_path / name, key=FIXED, **given)
+        held = {type(kind) for kind in done.release.original.frame.dtypes}
+        assert (pl.Enum in held) == (name == "lists")
+        return contents(done.folder)
+
+    listed = folder("lists")
+    monkeypatch.setattr(Prepared, "packed", lambda prepared: prepared)
+    assert listed == folder("texts")
 
 
 def test_every_report_that_was_asked_for_is_written(example, tmp_path) -> None:

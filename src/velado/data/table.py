@@ -143,6 +143,13 @@ class Table:
         stays = self.dropped is not None and self.dropped.height == frame.height
         return replace(self, frame=frame, dropped=self.dropped if stays else None)
 
+    def held_in(self, frame: pl.DataFrame) -> Table:
+        """The same cells held in another *frame*, such as their `packed_frame`: what was worked out of them stays known."""
+        out = replace(self, frame=frame)
+        object.__setattr__(out, "_known", self._known)
+        object.__setattr__(out, "_cells", self._cells)
+        return out
+
     def with_schema(self, schema: Schema) -> Table:
         """The same cells with another meaning."""
         out = replace(self, schema=schema)
@@ -192,6 +199,29 @@ def table_given(table: Any) -> Table:
             "Make one: velado.read_table(source, schema).",
         )
     return table
+
+
+_REPEATED = 32
+"""Rows for each distinct text from which on a list of the texts is worth its while."""
+
+
+def packed_frame(frame: pl.DataFrame) -> pl.DataFrame:
+    """The same cells; a text column of few values has them in a list once, and its rows have places in it.
+
+    A quarter of the room or less. Only for cells that were judged: what texts look like is asked of text columns alone.
+
+    >>> packed_frame(pl.DataFrame({"sex": ["F", "M"] * 32})).dtypes
+    [Enum(categories=['F', 'M'])]
+    """
+    return pl.DataFrame([_packed(series) for series in frame.get_columns()])
+
+
+def _packed(series: pl.Series) -> pl.Series:
+    if series.dtype != pl.String:
+        return series
+    values = series.unique().drop_nulls()
+    few = 0 < len(values) * _REPEATED <= len(series)
+    return series.cast(pl.Enum(values.sort())) if few else series
 
 
 _ODD_TYPES = (pl.List, pl.Array, pl.Struct, pl.Object, pl.Binary, pl.Duration)

@@ -10,7 +10,7 @@ import polars as pl
 from velado.data.formulas import Formulas, escape_formulas, refuse_formulas
 from velado.data.partition import Int64Array
 
-_PIECE = 1 << 17
+_PIECE = 1 << 15
 """Rows written at a time: a large table in another order is never held a second time."""
 
 

@@ -11,37 +11,42 @@ from velado.compiled import njit
 if TYPE_CHECKING:
     from velado.data.partition import Int32Array, Int64Array
 
-MOST_KEYS = 1 << 25
-"""Combinations of codes that are counted in a table of one byte each; more are sorted."""
-MANY = 255
-"""So many rows or more: a byte does not count on."""
+MOST_KEYS = 1 << 20
+"""Combinations of codes that are counted in a table of eight bytes each; more are sorted."""
 
 
 @njit(cache=True)
 def crowds_met(
-    codes: Int32Array, chosen: Int64Array, sizes: Int64Array, weights: Int64Array
+    blocks: Int64Array, codes: Int32Array, chosen: Int64Array, sizes: Int64Array, weights: Int64Array
 ) -> tuple[int, int, int]:
-    """How many combinations of codes occur, how many of them in one row, and the fewest rows of one (255: so many or more).
+    """How many combinations of codes occur in all blocks, how many of them in one row, and the fewest rows of one.
 
-    *codes* is column x entry, and the columns *chosen* count; entry e stands for ``weights[e]`` rows, or for one where *weights* is empty. The product of
-    their *sizes* is at most MOST_KEYS. O(entries + combinations), a byte for each combination.
+    Entries lie block by block, the entries of block b from ``blocks[b]`` to ``blocks[b + 1]``: they share the code of one more column.
+    *codes* is column x entry, and the columns *chosen* count, with so many codes as *sizes* says; entry e stands for ``weights[e]``
+    rows, or for one where *weights* is empty. The product of *sizes* is at most MOST_KEYS: so small a table stays in the cache, and
+    only what a block has touched is cleared. O(entries x columns).
     """
     space = 1
-    for column in chosen:
-        space *= sizes[column]
-    seen = np.zeros(space, dtype=np.uint8)
-    for entry in range(codes.shape[1]):
-        key = 0
-        for column in chosen:
-            key = key * sizes[column] + codes[column, entry]
-        more = 1 if weights.size == 0 else weights[entry]
-        seen[key] = min(seen[key] + more, 255)
-    groups, alone, least = 0, 0, 255
-    for key in range(space):
-        if seen[key]:
-            groups += 1
-            alone += seen[key] == 1
-            least = min(least, seen[key])
+    for size in sizes:
+        space *= size
+    seen = np.zeros(space, dtype=np.int64)
+    groups, alone, least = 0, 0, 1 << 62
+    for block in range(blocks.size - 1):
+        for entry in range(blocks[block], blocks[block + 1]):
+            key = 0
+            for at in range(chosen.size):
+                key = key * sizes[at] + codes[chosen[at], entry]
+            seen[key] += 1 if weights.size == 0 else weights[entry]
+        for entry in range(blocks[block], blocks[block + 1]):
+            key = 0
+            for at in range(chosen.size):
+                key = key * sizes[at] + codes[chosen[at], entry]
+            rows = int(seen[key])
+            if rows:
+                groups += 1
+                alone += rows == 1
+                least = min(least, rows)
+                seen[key] = 0
     return groups, alone, least
 
 

@@ -212,10 +212,10 @@ def measure(
     kept = release.recoded.kept
     labels = np.full(kept.size, -1, dtype=np.int32)
     labels[kept] = release.checked.partition.labels
-    covers = [Covers(part.low[part.codes], part.high[part.codes]) for part in release.recoded.columns]
     ncp = normalized_certainty_penalty(
         release.data,
-        covers,
+        # Nobody holds the covers of all rows longer than it takes to charge them.
+        [Covers(part.low[part.codes], part.high[part.codes]) for part in release.recoded.columns],
         kept,
         settings.variant,
         rows=table.rows,

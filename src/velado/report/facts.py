@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -30,9 +30,10 @@ from velado.release.side_doors.door import telling_columns
 
 SHOWN_ROWS = 20
 SAME = 1e-9
+"""Losses this near to one another are equal but for rounding."""
 ABOVE_BEST = "above_best_possible_at_most"
 """The note of a run on how far its loss lies above the best possible, as a part of it."""
-"""Losses this near to one another are equal but for rounding."""
+_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,21 +151,42 @@ class CostlyRow:
 class RowLosses:
     """The loss of every row of the input in every quasi-identifier; a suppressed row loses 1 in each.
 
-    *losses* is rows x quasi-identifiers, in the order of the input.
+    A published row loses ``of_value[j][codes[j]]`` in column j; *codes* are rows x quasi-identifiers column by column, in the order of
+    the input. The losses themselves are never all held at once: of a large table they would take twice the room of its codes.
 
-    >>> found = RowLosses(np.array([[0.0, 0.25], [0.5, 0.25]]), ("age", "sex"), np.array([True, True]))
+    >>> codes = np.array([0, 1]), np.array([0, 0])
+    >>> found = RowLosses((np.array([0.0, 0.5]), np.array([0.25])), codes, ("age", "sex"), np.array([True, True]))
     >>> found.costliest(1), found.carried_by(0.5)
     ([CostlyRow(row=2, loss=0.375, columns=('age',))], 0.75)
     """
 
-    losses: npt.NDArray[np.float64]
+    of_value: tuple[npt.NDArray[np.float64], ...]
+    codes: tuple[npt.NDArray[np.integer[Any]], ...]
     names: tuple[str, ...]
     kept: npt.NDArray[np.bool_]
 
+    def of(self, rows: npt.NDArray[np.int64] | slice) -> npt.NDArray[np.float64]:
+        """The losses of some rows: row x quasi-identifier."""
+        kept = self.kept[rows]
+        out = np.ones((kept.size, len(self.names)))
+        for at, (losses, codes) in enumerate(zip(self.of_value, self.codes, strict=True)):
+            out[kept, at] = losses[codes[rows][kept]]
+        return out
+
     @cached_property
+    def _sums(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        by_row, by_column = np.empty(self.kept.size), np.zeros(len(self.names))
+        for begin in range(0, self.kept.size, _AT_ONCE):
+            some = slice(begin, begin + _AT_ONCE)
+            losses = self.of(some)
+            by_row[some] = losses.mean(axis=1)
+            by_column += losses.sum(axis=0)
+        return by_row, by_column
+
+    @property
     def by_row(self) -> npt.NDArray[np.float64]:
         """Mean loss of each row."""
-        return np.asarray(self.losses.mean(axis=1), dtype=np.float64)
+        return self._sums[0]
 
     @cached_property
     def _falling(self) -> npt.NDArray[np.float64]:
@@ -172,8 +194,8 @@ class RowLosses:
 
     def column_shares(self) -> dict[str, float]:
         """The part of the whole loss that each column carries; all 0 when nothing was lost."""
-        total = float(self.losses.sum())
-        sums = self.losses.sum(axis=0)
+        sums = self._sums[1]
+        total = float(sums.sum())
         return {n: float(s / total) if total else 0.0 for n, s in zip(self.names, sums, strict=True)}
 
     def costliest(self, shown: int = SHOWN_ROWS) -> list[CostlyRow]:
@@ -186,7 +208,8 @@ class RowLosses:
         order = np.lexsort((rows, -means))[:shown]
         out = []
         for row in rows[order[means[order] > 0]]:
-            dearest = self.losses[row] >= self.losses[row].max() - SAME
+            losses = self.of(np.array([row]))[0]
+            dearest = losses >= losses.max() - SAME
             names = tuple(name for name, most in zip(self.names, dearest, strict=True) if most)
             out.append(CostlyRow(int(row) + 1, float(self.by_row[row]), names))
         return out
@@ -208,13 +231,14 @@ def row_losses(release: Release) -> RowLosses:
     >>> row_losses(release).by_row
     array([0.25, 0.25, 0.25, 0.25])
     """
-    columns = release.data.columns
-    losses = np.ones((release.kept.size, len(columns)))
-    # A row with a blank that the schema suppresses left before the method saw it: it has lost everything.
-    seen = np.flatnonzero(release.prepared.present)
-    for at, (column, published) in enumerate(zip(columns, release.recoded.columns, strict=True)):
-        losses[seen, at] = np.where(release.recoded.kept, published.losses(column), 1.0)
-    return RowLosses(losses, tuple(column.name for column in columns), release.kept)
+    columns, published = release.data.columns, release.recoded.columns
+    codes = [one.codes for one in published]
+    if not bool(release.prepared.present.all()):
+        # A row with a blank that the schema suppresses left before the method saw it: it has lost everything.
+        place = np.maximum(np.cumsum(release.prepared.present) - 1, 0)
+        codes = [one[place] for one in codes]
+    losses = [column.loss(one.low, one.high) for column, one in zip(columns, published, strict=True)]
+    return RowLosses(tuple(losses), tuple(codes), tuple(column.name for column in columns), release.kept)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -326,7 +326,12 @@ def _held_run(
         population=everyone,
         key=key,
         keep_order=recipe.keep_order,
-    )
+    ).packed()
+    if shown is table:
+        table = (
+            prepared.original
+        )  # the texts as they were read go: of a million rows they are a quarter of all memory
+    del shown
     goal = goal_for(prepared, recipe.method, recipe.k, recipe.guarantees, recipe.suppression, recipe.blind)
     if file is not None and recipe.together.what == "people":
         held, recoded = held_people(recipe, prepared, goal, file, key, gone)

@@ -11,7 +11,7 @@ from typing import Unpack
 import numpy as np
 
 from velado.data.partition import Int32Array, Int64Array, IntArray, Partition, group_sizes
-from velado.data.tallies import MANY, MOST_KEYS, crowds_met
+from velado.data.tallies import MOST_KEYS, by_label, crowds_met
 from velado.errors import ParameterError
 from velado.measures.recoded_columns import PublishedTable
 from velado.measures.risk.record_linkage import LinkageResult, LinkageRules, ReleasedColumn, record_linkage
@@ -156,11 +156,9 @@ def partial_knowledge(published: PublishedTable, largest: int | None = None) -> 
     known = [] if published.seen is None else published.seen.codes
     same = len(known) == columns and all(a is b for a, b in zip(known, shown[0], strict=True))
     after = _Distinct.of(published.classes if same else Partition.by_codes(*shown), *shown)
-    found = [
-        KnownSubset(tuple(names[at] for at in chosen), before.crowd(chosen), after.crowd(chosen))
-        for size in range(1, largest + 1)
-        for chosen in combinations(range(columns), size)
-    ]
+    subsets = [chosen for size in range(1, largest + 1) for chosen in combinations(range(columns), size)]
+    crowds = zip(subsets, before.crowds(subsets), after.crowds(subsets), strict=True)
+    found = [KnownSubset(tuple(names[at] for at in chosen), one, other) for chosen, one, other in crowds]
     return PartialKnowledge(largest, tuple(sorted(found, key=_exposure)))
 
 
@@ -201,39 +199,64 @@ def linkage_with(
 class _Distinct:
     """The distinct rows of a table and how many rows show each: regrouping them costs less than the rows."""
 
-    codes: Int32Array  # column x distinct row
+    codes: Sequence[Int32Array]
     sizes: Int64Array
     held: Int64Array | None
     rows: int
 
     @classmethod
     def of(cls, classes: Partition, codes: Sequence[IntArray], sizes: Sequence[int]) -> _Distinct:
+        many = np.maximum(sizes, 1).astype(np.int64)
         if (
             2 * classes.count > classes.rows
         ):  # nearly every row is its own: the rows are as good, and count one each
-            return cls(_stacked(codes), np.maximum(sizes, 1).astype(np.int64), None, classes.rows)
+            return cls([column.astype(np.int32, copy=False) for column in codes], many, None, classes.rows)
         example = np.empty(classes.count, dtype=np.int64)
         example[classes.labels] = np.arange(classes.rows)
-        kept = _stacked([column[example] for column in codes])
-        return cls(kept, np.maximum(sizes, 1).astype(np.int64), classes.sizes, classes.rows)
+        kept = [column[example].astype(np.int32, copy=False) for column in codes]
+        return cls(kept, many, classes.sizes, classes.rows)
 
-    def crowd(self, chosen: Sequence[int]) -> Crowd:
+    def crowds(self, subsets: Sequence[Sequence[int]]) -> list[Crowd]:
+        """The crowd of each of the *subsets* of columns.
+
+        The entries are laid in order by each column once, and the subsets in which it has most codes are counted in its blocks.
+        """
         if not self.rows:
-            return Crowd(0, 0.0, 0, 0.0)
-        at = np.array(chosen, dtype=np.int64)
-        if prod(int(size) for size in self.sizes[at]) <= MOST_KEYS:
-            none = np.empty(0, dtype=np.int64)
-            held = none if self.held is None else self.held
-            groups, unique, least = crowds_met(self.codes, at, self.sizes, held)
-            if least < MANY:
-                return Crowd(unique, unique / self.rows, least, groups / self.rows)
-        sizes = group_sizes([self.codes[one] for one in at], self.sizes[at].tolist(), self.held)
+            return [Crowd(0, 0.0, 0, 0.0)] * len(subsets)
+        falling = np.argsort(-self.sizes, kind="stable").tolist()
+        place = {column: at for at, column in enumerate(falling)}
+        found: dict[int, Crowd] = {}
+        laid = np.empty((len(falling) - 1, self.codes[0].size), dtype=np.int32)
+        for at, lead in enumerate(falling):
+            led = [i for i, chosen in enumerate(subsets) if min(chosen, key=place.__getitem__) == lead]
+            entries = np.bincount(self.codes[lead], minlength=int(self.sizes[lead]))
+            blocks = np.concatenate(([0], np.cumsum(entries))).astype(np.int64)
+            order = by_label(self.codes[lead], blocks)
+            inside = laid[: len(falling) - at - 1]
+            for row, column in enumerate(falling[at + 1 :]):
+                np.take(self.codes[column], order, out=inside[row])
+            held = np.empty(0, dtype=np.int64) if self.held is None else self.held[order]
+            for number in led:
+                others = sorted(place[column] - at - 1 for column in subsets[number] if column != lead)
+                chosen = np.array(others, dtype=np.int64)
+                found[number] = self._crowd(subsets[number], blocks, inside, chosen, held)
+        return [found[number] for number in range(len(subsets))]
+
+    def _crowd(
+        self,
+        subset: Sequence[int],
+        blocks: Int64Array,
+        inside: Int32Array,
+        chosen: Int64Array,
+        held: Int64Array,
+    ) -> Crowd:
+        own = -np.sort(-self.sizes[list(subset)], kind="stable")
+        if prod(own[1:].tolist()) <= MOST_KEYS:
+            groups, unique, least = crowds_met(blocks, inside, chosen, own[1:], held)
+            return Crowd(unique, unique / self.rows, least, groups / self.rows)
+        sizes = group_sizes([self.codes[one] for one in subset], self.sizes[list(subset)].tolist(), self.held)
         unique = int((sizes == 1).sum())
         return Crowd(unique, unique / self.rows, int(sizes.min()), int(sizes.size) / self.rows)
-
-
-def _stacked(codes: Sequence[IntArray]) -> Int32Array:
-    return np.stack(codes).astype(np.int32, copy=False)
 
 
 def _exposure(part: KnownSubset) -> tuple[float, ...]:
