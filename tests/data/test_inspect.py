@@ -398,3 +398,10 @@ def test_a_household_is_held_back_and_a_weight_is_asked_about(header: str) -> No
     assert any("group = true" in why for why in home.why)
     assert any("sampling_weight = true" in why for why in weight.why)
     assert found["home_type"].publish  # two kinds of homes are no households
+
+
+@pytest.mark.parametrize(("header", "asked"), [("peso", True), ("peso (kg)", False), ("weight_kg", False)])
+def test_a_weight_of_bodies_is_no_weight_of_a_sample(header: str, asked: bool) -> None:
+    frame = pl.DataFrame({"sex": ["F", "M"] * 20, header: [f"{45 + n * 1.5:.1f}" for n in range(40)]})
+    (found,) = (one for one in inspect(frame).columns if one.name == header)
+    assert any("sampling_weight = true" in why for why in found.why) is asked

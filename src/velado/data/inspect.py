@@ -56,6 +56,8 @@ HELD_BACK = say("in doubt, so held back: read it, then sign for it or leave it o
 _YEARS = frozenset({"year", "years", "yr", "ano", "anio", "yyyy"})
 _HOUSEHOLDS = frozenset({"home", "house", "household", "hh", "hhid", "family", "familia", "domicilio", "lar"})
 _WEIGHTS = frozenset({"weight", "weights", "wt", "wgt", "peso", "pesos", "ponderacao", "expansao"})
+_MASSES = frozenset({"kg", "g", "lb", "lbs", "kilos", "quilos", "gramas", "grams"})
+"""A weight in these is that of a body, not how many people a row stands for."""
 _SAMPLE_ROWS = 100_000
 _CONSTANT = say("every row has the same value, so it tells nobody apart")
 
@@ -391,7 +393,7 @@ def _of_a_sample(name: str, kind: Kind, distinct: int, rows: int) -> str | None:
     said = header_words(name)
     if said & _HOUSEHOLDS and distinct >= max(20, rows / 50):  # fewer are kinds of homes, not homes
         return say('if rows that share it are one household, set role = "identifier" and group = true')
-    if kind == "numeric" and said & _WEIGHTS:
+    if kind == "numeric" and said & _WEIGHTS and not said & _MASSES:
         return say(
             "if it says how many people a row stands for, set sampling_weight = true and publish = false"
         )

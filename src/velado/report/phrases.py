@@ -10,7 +10,10 @@ from velado.release.guarantees import GUARANTEES, Verdict
 from velado.release.recoded import NoteName
 from velado.text import NOTHING, count, few_digits, join, plain, say, share
 
-_PHRASES = {guarantee.name: guarantee.title for guarantee in GUARANTEES} | {
+_PHRASES = {
+    **{guarantee.name: guarantee.title for guarantee in GUARANTEES},
+    **{str(guarantee.measured_in): guarantee.measured_in for guarantee in GUARANTEES},
+} | {
     str(phrase): phrase
     for phrase in (
         say("rows"),
@@ -72,6 +75,16 @@ def verdict_of(told: Mapping[str, Any]) -> Verdict:
     7
     """
     return Verdict(**{one.name: told[one.name] for one in fields(Verdict) if one.name in told})
+
+
+def promise_named(verdict: Verdict) -> str:
+    """The promise of a verdict by its title, and its column where it was asked for one.
+
+    >>> str(promise_named(Verdict("l-diversity", True, 2, 3, "distinct values", parameters={"column": "illness"})))
+    "l-diversity in 'illness'"
+    """
+    name, column = phrase(verdict.guarantee), verdict.parameters.get("column")
+    return name if column is None else say("{promise} in '{column}'", promise=name, column=column)
 
 
 def verdict_sentence(verdict: Verdict) -> str:

@@ -42,7 +42,7 @@ from velado.report.blocks import (
 )
 from velado.report.code_titles import codes_told
 from velado.report.facts import ABOVE_BEST, OutputFacts, ReleaseFacts, SourceFacts
-from velado.report.phrases import NEVER_PROMISED, note_rows, phrase, typed
+from velado.report.phrases import NEVER_PROMISED, note_rows, phrase, promise_named, typed
 from velado.settings import describe
 from velado.text import NOTHING, count, day, few_digits, join, listed, plain, say, say_n, share
 
@@ -326,7 +326,7 @@ def promise_section(
             table(
                 "",
                 verdicts,
-                (say("promise"), lambda found: found.promised),
+                (say("promise"), promise_named),
                 (say("needed in every group"), lambda found: join((plain(found.needed), phrase(found.unit)))),
                 (say("found in the weakest group"), lambda found: plain(found.achieved)),
                 (say("verdict"), lambda found: say("holds") if found.holds else say("broken")),

@@ -19,7 +19,7 @@ from velado.release.release import Release
 from velado.release.verify import Verification
 from velado.report.blocks import Table
 from velado.report.facts import ReleaseFacts
-from velado.report.phrases import phrase
+from velado.report.phrases import phrase, promise_named
 from velado.text import join, number, percent, say, say_n
 
 if TYPE_CHECKING:  # engines bring Arrow with them, which a release of a file does not need
@@ -250,7 +250,7 @@ def verdict_line(found: Verdict) -> str:
     'l-diversity: needs 2 distinct values, the weakest group has 3; holds.'
     """
     parts = {
-        "guarantee": found.promised,
+        "guarantee": promise_named(found),
         "needed": number(found.needed),
         "unit": phrase(found.unit),
         "achieved": number(found.achieved),

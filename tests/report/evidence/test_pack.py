@@ -136,6 +136,12 @@ def test_a_promise_may_be_asked_for_each_sensitive_column(tmp_path: Path) -> Non
     made = gather_evidence(tmp_path / "out", "lgpd", key=OWNER, now=NOW)
     assert [one["achieved"] for one in made.document["counted"]["verdicts"]][1:] == [4, 2]
     verify_evidence(made.content, table=tmp_path / "out/release/table.csv", now=LATER)
+    page = (
+        gather_evidence(tmp_path / "out", "lgpd", key=OWNER, now=NOW, language="pt")
+        .files["evidence.html"]
+        .decode()
+    )
+    assert all(f"<td>{n} valores distintos</td>" in page for n in (2, 4)) and "distinct values" not in page
 
     def swapped(document: dict[str, Any]) -> None:
         document["counted"]["verdicts"][2]["achieved"] = 4

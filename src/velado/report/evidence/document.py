@@ -284,7 +284,7 @@ def contradictions(document: Document) -> list[str]:
             )
     for one in counted["verdicts"]:
         # A promise may be asked for once for each sensitive column.
-        if not any(_same_promise(told, one) and _agree(told, one) for told in verdicts):
+        if not any(same_promise(told, one) and _agree(told, one) for told in verdicts):
             out.append(
                 say("the fresh count of {promise} differs from the release's own", promise=one["guarantee"])
             )
@@ -394,7 +394,12 @@ def _as_signed(manifest: Document, measured: Document, entry: Document) -> bool:
     return door.accepted == signed or (signed and len(door.columns) > 1)
 
 
-def _same_promise(told: Document, counted: Document) -> bool:
+def same_promise(told: Document, counted: Document) -> bool:
+    """Whether two verdicts are on one promise, about one column where it was asked for one.
+
+    >>> same_promise({"guarantee": "k-anonymity"}, {"guarantee": "k-anonymity", "parameters": {"column": None}})
+    True
+    """
     columns = [one.get("parameters", {}).get("column") for one in (told, counted)]
     return bool(told["guarantee"] == counted["guarantee"] and columns[0] == columns[1])
 

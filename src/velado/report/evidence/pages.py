@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from velado.data.schema import AboutDataset
+from velado.release.guarantees import Verdict
 from velado.release.side_doors import SideDoor
 from velado.release.side_doors.decisions import DECISIONS
 from velado.report.blocks import (
@@ -23,7 +24,7 @@ from velado.report.blocks import (
     table,
     text,
 )
-from velado.report.evidence.document import Document, decision_on, told_door
+from velado.report.evidence.document import Document, decision_on, same_promise, told_door
 from velado.report.evidence.laws import LAWS
 from velado.report.evidence.laws._law import part_section, promises_told
 from velado.report.phrases import FATES, ROLES, phrase, verdict_of, verdict_sentence
@@ -218,10 +219,11 @@ def _fate(one: Document) -> str:
 
 def _verdicts(document: Document) -> Section:
     verdicts = [verdict_of(one) for one in document["manifest"]["promise"]["verdicts"]]
-    counted = {one["guarantee"]: one for one in document["counted"]["verdicts"]}
+    counted = document["counted"]["verdicts"]
 
-    def again(name: str) -> str:
-        one = counted.get(name)
+    def again(verdict: Verdict) -> str:
+        asked = {"guarantee": verdict.guarantee, "parameters": verdict.parameters}
+        one = next((one for one in counted if same_promise(asked, one)), None)
         if one is None:
             return say("cannot be counted from the table alone")
         return join((plain(one["achieved"]), phrase(one["unit"])))
@@ -239,7 +241,7 @@ def _verdicts(document: Document) -> Section:
             "",
             verdicts,
             (say("promise"), verdict_sentence),
-            (say("counted anew in the table"), lambda one: again(one.guarantee)),
+            (say("counted anew in the table"), again),
             (say("verdict"), lambda one: say("holds") if one.holds else say("broken")),
             labels=3,
         ),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from velado.report.blocks import Section, Table, section
-from velado.report.phrases import phrase
+from velado.report.phrases import phrase, promise_named, verdict_of
 from velado.text import NOTHING, count, join, listed, plain, say, share
 
 Document = Mapping[str, Any]
@@ -123,7 +123,7 @@ def promises_told(document: Document) -> str:
     told = [
         say(
             "{promise}: needed {needed} {unit}, found {found}",
-            promise=phrase(one["guarantee"]),
+            promise=promise_named(verdict_of(one)),
             needed=plain(one["needed"]),
             unit=phrase(one["unit"]),
             found=plain(one["achieved"]),
