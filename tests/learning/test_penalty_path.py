@@ -10,10 +10,13 @@ from velado.errors import ParameterError, ProtocolError
 from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.protocols.parts import result_bytes, result_in
 from velado.learning.protocols.protocol_registry import PROTOCOLS
+from velado.learning.protocols.who_learns_what import promise
 from velado.learning.regression.coefficient_table import path_facts, path_rows
+from velado.learning.regression.design_matrix import encoded_columns
 from velado.learning.regression.fit import Fit
+from velado.learning.regression.held_out import parts_of
 from velado.learning.regression.job import Job, Party
-from velado.learning.regression.penalty_path import ALPHAS, PathKind
+from velado.learning.regression.penalty_path import ALPHAS, PathKind, PenaltyPath
 from velado.learning.regression.private_sums import noise_plan
 from velado.learning.regression.simulate import simulate
 from velado.randomness import seeded
@@ -71,6 +74,87 @@ def test_every_point_is_that_of_scikit_learn_on_the_pooled_rows(
         np.testing.assert_allclose(beta, pooled(rows, penalty, ALPHAS[kind], intercept), rtol=1e-6, atol=1e-7)
     assert all(role.outcome.fit.path == fit.path for role in transcript.roles.values())
     assert Fit.from_dict(fit.to_dict()) == fit
+
+
+def by_hand(table: dict[str, np.ndarray], job: Job, path: PenaltyPath) -> tuple[np.ndarray, np.ndarray]:
+    """Errors on parts held out in turn, from the rows themselves: each part's by scikit-learn on the others."""
+    parts: list[list[dict[str, np.ndarray]]] = [[] for _ in range(job.folds)]
+    for own in dealt(table).values():
+        numbered = {**own, "y": own["y"]}
+        encoded = encoded_columns(numbered, job)
+        row = {tuple(one): at for at, one in enumerate(np.column_stack(encoded).tolist())}
+        for place, part in enumerate(parts_of(encoded, job)):
+            picked = [row[tuple(one)] for one in np.column_stack(part).tolist()]
+            parts[place].append({name: values[picked] for name, values in own.items()})
+    pieces = [{name: np.concatenate([one[name] for one in part]) for name in table} for part in parts]
+    errors = []
+    for place, held in enumerate(pieces):
+        rest = {
+            name: np.concatenate([one[name] for at, one in enumerate(pieces) if at != place])
+            for name in table
+        }
+        x = np.column_stack([np.ones(len(held["y"])), *(held[name] for name in NAMES)])
+        found = [pooled(rest, penalty, ALPHAS[path.kind]) for penalty in path.penalties]
+        errors.append([float(((held["y"] - x @ beta) ** 2).mean()) for beta in found])
+    mean = np.average(errors, axis=0, weights=[len(one["y"]) for one in pieces])
+    return mean, np.std(errors, axis=0, ddof=1) / len(pieces) ** 0.5
+
+
+@pytest.mark.parametrize("kind", ["lasso", "ridge"])
+def test_the_choice_on_held_out_rows_is_that_of_the_rows_themselves(
+    rows: dict[str, np.ndarray], kind: str
+) -> None:
+    job = a_job(kind, folds=4)
+    fit, transcript = simulate(job, dealt(rows))
+    assert fit.path is not None
+    mean, spread = by_hand(rows, job, fit.path)
+    np.testing.assert_allclose(fit.path.held_out, mean, rtol=1e-6)
+    np.testing.assert_allclose(fit.path.held_out_errors, spread, rtol=1e-4)
+    assert fit.path.chosen == int(np.argmin(mean))
+    high, low = fit.path.as_good
+    assert high >= fit.path.penalties[fit.path.chosen] >= low
+    told = " ".join(path_facts(fit))
+    assert "predicted rows that were held out in turn best" in told and "BIC chose" not in told
+    # The coefficients themselves are those of all rows, as without parts.
+    assert fit.path.coefficients == simulate(a_job(kind), dealt(rows))[0].path.coefficients
+    assert all(role.outcome.fit.path == fit.path for role in transcript.roles.values())
+    assert Fit.from_dict(fit.to_dict()) == fit
+    assert "of each of 4 parts of the rows" in promise(job).reveals
+
+
+def test_a_part_that_would_show_few_people_is_not_summed(rows: dict[str, np.ndarray]) -> None:
+    """Twelve members are enough in all, and too few in a part: nothing but counts was opened."""
+    few = {**rows, "e": (np.arange(300) % 25 == 0).astype(float)}
+    assert simulate(a_job(), dealt(few))[0].path is not None
+    with pytest.raises(ProtocolError, match="In e fewer than 10 rows differ"):
+        simulate(a_job(folds=4), dealt(few))
+
+
+def test_the_same_rows_make_the_same_parts_in_any_order(rows: dict[str, np.ndarray]) -> None:
+    job, order = a_job(folds=5), seeded(1, "order").permutation(300)
+    table = {name: np.round(values) for name, values in rows.items()}
+    one = parts_of(encoded_columns(table, job), job)
+    other = parts_of(encoded_columns({name: values[order] for name, values in table.items()}, job), job)
+    for part, again in zip(one, other, strict=True):
+        assert sorted(np.column_stack(part).tolist()) == sorted(np.column_stack(again).tolist())
+    assert min(len(part[0]) for part in one) > 35
+    # Equal rows are spread over the parts: a part is not a cell of the table.
+    same = [np.ones(50, dtype=np.int64)] * 2
+    assert [len(part[0]) for part in parts_of(same, job)] == [10] * 5
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"folds": 2},
+        {"path": "none", "folds": 5},
+        {"folds": 5, "epsilon": 1},
+        {"folds": 5, "protocol": "delegated"},
+    ],
+)
+def test_parts_that_cannot_be_held_out_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match="Parts held out in turn"):
+        a_job(**settings)
 
 
 def test_bic_keeps_what_matters_and_leaves_out_what_does_not(rows: dict[str, np.ndarray]) -> None:

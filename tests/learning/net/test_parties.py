@@ -7,6 +7,7 @@ import socket
 import stat
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from velado.learning.net._journal import RECEIVED, Begin, Journal
 from velado.learning.net._mutual_tls import Pins
 from velado.learning.net._wire import largest_message, seal
 from velado.learning.net.identity import make_identity, open_identity
+from velado.learning.net.runner import Runner, read_columns
 from velado.learning.protocols.protocol import Message
 from velado.learning.protocols.role import make_role
 from velado.learning.regression.job import Party
@@ -260,6 +262,32 @@ def test_a_secure_sum_goes_on_without_a_client_that_stays_away(tmp_path: Path) -
         fewer = Consortium(group.folder, group.job, table)
         assert all(group.fit(name) == fewer.expected for name in present)
         assert "goes on without clinic-2" in group.log("hub")
+
+
+def test_fifty_clients_on_one_machine_are_all_summed(tmp_path: Path) -> None:
+    """Each a thread here, with its own connection over mutual TLS; starting fifty interpreters is the benchmark's."""
+    group = consortium(tmp_path, clients=50, protocol="secure-sum", minutes=4, most_rows=10_000)
+    runners = [
+        Runner(
+            job=group.job,
+            identity=group.identity(party.name),
+            role=party.role,
+            folder=tmp_path / f"out-{party.name}",
+            columns=read_columns(tmp_path / f"{party.name}.csv", group.job)
+            if party.role == "client"
+            else None,
+        )
+        for party in group.job.parties
+    ]
+    with ThreadPoolExecutor(len(runners)) as pool:
+        endings = list(pool.map(lambda runner: runner.run(), runners))
+    names = {party.name for party in group.job.of("client")}
+    for ending in endings:
+        assert ending.failure is None and set(ending.outcome.summed) == names and len(names) == 50
+        assert (
+            dict(zip(ending.outcome.fit.names, ending.outcome.fit.coefficients, strict=True))
+            == group.expected
+        )
 
 
 @pytest.mark.slow

@@ -238,8 +238,8 @@ def public_key_in(packet: Packet) -> bytes | None:
 def signature_in(packet: Packet) -> bytes:
     """The signature a greeting has; empty where it has none.
 
-    >>> signature_in(Packet({"signature": "0a"})), signature_in(Packet())
-    (b'\n', b'')
+    >>> signature_in(Packet({"signature": "6f6b"})), signature_in(Packet())
+    (b'ok', b'')
     """
     try:
         return bytes.fromhex(packet.text("signature"))

@@ -75,7 +75,12 @@ class FederationRecipe:
         how |= {"guarantees": [_entry(one) for one in local.guarantees]} if local.guarantees else {}
         models, federation = table_of(self.models), table_of(self.federation)
         parties = [table_of(party, defaults=False) for party in self.parties]
-        found = {"data": data, "anonymization": how, "models": models, "federation": federation}
+        found: dict[str, object] = {
+            "data": data,
+            "anonymization": how,
+            "models": models,
+            "federation": federation,
+        }
         return {**found, "parties": parties} if parties else found
 
 

@@ -126,8 +126,8 @@ def main() -> int:
         import_module("flwr.supernode.cli.flower_supernode").flower_supernode()
     except VeladoError as error:
         refused.append(error)
-    for error in refused[:1]:
-        sys.stderr.write(f"{error.what} {error.why} {error.fix}\n")
+    for first in refused[:1]:
+        sys.stderr.write(f"{first.what} {first.why} {first.fix}\n")
     return int(bool(refused))
 
 

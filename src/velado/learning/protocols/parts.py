@@ -162,6 +162,7 @@ def result_in(data: bytes, job: Job) -> Solved:
             coefficients is not None and len(document) == 5 + (path is not None) and set(facts) <= set(_FACTS)
         )
         good = good and (path is None or (path.kind == job.path and len(path.best) == job.width))
+        good = good and (path is None or bool(path.held_out) == bool(job.folds))
         for values in (coefficients, errors, inflation):
             good = good and (values is None or (len(values) == job.width and all(map(math.isfinite, values))))
         good = good and all(map(math.isfinite, facts.values()))

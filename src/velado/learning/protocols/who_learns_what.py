@@ -234,6 +234,10 @@ def promise(job: Job) -> RunPromise:
         reveals.append(
             say("the pooled sums, to whoever computes them from the coefficients at many penalties")
         )
+    if job.folds:
+        reveals.append(
+            say("the pooled sums of each of {folds} parts of the rows, to the evaluator", folds=job.folds)
+        )
     if job.noise is None:
         reveals.append(
             say(

@@ -15,8 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from velado.errors import InputError
 from velado.learning.crypto.fixed_point import Bounded, Columns
@@ -45,9 +47,13 @@ def census_of(columns: Columns, job: Job) -> list[int]:
     >>> census_of({"x": [0] * 9 + [1], "y": [2] * 10}, small_job())
     [10, 10, 1, 9, 10, 10, 10, 10, 10]
     """
+    return census_in(encoded_columns(columns, job), job)
+
+
+def census_in(encoded: Sequence[NDArray[Any]], job: Job) -> list[int]:
+    """The same of rows that are encoded already, all of a client's or a part of them."""
     scaling = scaling_of(job)
     scales = (*scaling.features, scaling.target)
-    encoded = encoded_columns(columns, job)
     counts = [len(encoded[-1])]
     for column, scale, values in zip((*job.features, job.target), scales, encoded, strict=True):
         for point in points_of(column):

@@ -8,6 +8,7 @@ from statistics import NormalDist
 
 from velado.learning.regression.fit import Fit
 from velado.learning.regression.job import INTERCEPT
+from velado.learning.regression.penalty_path import PenaltyPath
 from velado.text import Language, Sentence, say, written
 
 CAREFUL_INFLATION = 10.0
@@ -167,6 +168,34 @@ def path_facts(fit: Fit) -> Iterator[Sentence]:
     path = fit.path
     if path is None:
         return
+    if path.held_out:
+        low, high = reversed(path.as_good)
+        yield say(
+            "Penalty {penalty:,.4g}, number {place} of {count} from the largest, predicted rows that were held out in turn best: mean "
+            "squared error {error:,.4g}, standard error {spread:,.2g}. From {low:,.4g} to {high:,.4g} penalties do as well within "
+            "one standard error.",
+            penalty=path.penalties[path.chosen],
+            place=path.chosen + 1,
+            count=len(path.penalties),
+            error=path.held_out[path.chosen],
+            spread=path.held_out_errors[path.chosen],
+            low=low,
+            high=high,
+        )
+        yield say(
+            "The sums of every part that was held out were told by themselves, beside those of all rows."
+        )
+    else:
+        yield from _bic_choice(path)
+    yield say(
+        "Coefficients at the chosen penalty are drawn towards 0 and were chosen on the same rows: they have no standard errors. "
+        "Use them to predict, and those without a penalty to infer."
+    )
+    if path.chosen == len(path.penalties) - 1:
+        yield say("The smallest penalty was chosen: these rows hardly ask for one.")
+
+
+def _bic_choice(path: PenaltyPath) -> Iterator[Sentence]:
     yield say(
         "BIC chose penalty {penalty:,.4g}, number {place} of {count} from the largest, on columns of standard deviation 1 "
         "(scikit-learn's alpha). It cost nothing further: all follows from the same sums.",
@@ -174,12 +203,6 @@ def path_facts(fit: Fit) -> Iterator[Sentence]:
         place=path.chosen + 1,
         count=len(path.penalties),
     )
-    yield say(
-        "Coefficients at the chosen penalty are drawn towards 0 and were chosen on the same rows: they have no standard errors. "
-        "Use them to predict, and those without a penalty to infer."
-    )
-    if path.chosen == len(path.penalties) - 1:
-        yield say("The smallest penalty was chosen: these rows hardly ask for one.")
 
 
 def facts_of(fit: Fit) -> Iterator[Sentence]:

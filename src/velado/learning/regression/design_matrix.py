@@ -160,11 +160,19 @@ def moments_of(columns: Columns, job: Job) -> Moments:
     >>> moments_of({"x": [1, 2] * 5, "y": [3, 4] * 5}, small_job(bits=0)).rows
     10
     """
-    encoded = encoded_columns(columns, job)
+    return moments_in(encoded_columns(columns, job), job)
+
+
+def moments_in(encoded: Sequence[NDArray[Any]], job: Job) -> Moments:
+    """The exact sums of rows that are encoded already, all of a client's or a part of them.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> moments_in([np.array([2, 4]), np.array([6, 8])], small_job(bits=0)).vector
+    (14, 44)
+    """
     count = len(encoded[-1])
-    if job.intercept:
-        encoded.insert(0, np.full(count, 1 << job.bits, dtype=np.int64 if job.bits < 62 else object))
-    gram = exact_gram(encoded)
+    ones = [np.full(count, 1 << job.bits, dtype=np.int64 if job.bits < 62 else object)]
+    gram = exact_gram([*(ones if job.intercept else []), *encoded])
     width = job.width
     return Moments(
         matrix=tuple(tuple(int(x) for x in row[:width]) for row in gram[:width]),

@@ -17,7 +17,7 @@ import numpy as np
 from velado.errors import OutOfBounds, SingularDesignError
 from velado.learning.regression.fit import Moments, Solved, covariance_diagonal, scaling_of, solve
 from velado.learning.regression.job import Job
-from velado.learning.regression.penalty_path import PenaltyPath, Spread, penalty_path
+from velado.learning.regression.penalty_path import Spread, penalty_path
 from velado.text import say
 
 LEAST_SPREAD = 8
@@ -66,12 +66,12 @@ def solve_exact(moments: Moments, job: Job) -> tuple[tuple[Fraction, ...], Solve
         rows=moments.rows,
         inflation=inflation,
         facts=facts,
-        path=None if job.path == "none" else _path(moments, job),
+        path=None if job.path == "none" else penalty_path(spread_of(moments, job), job.path),
     )
 
 
-def _path(moments: Moments, job: Job) -> PenaltyPath:
-    """The path of penalties, from moments taken about the means in exact arithmetic and back to the columns' own units."""
+def spread_of(moments: Moments, job: Job) -> Spread:
+    """What a path needs of moments: taken about the means in exact arithmetic, and back in the columns' own units."""
     scaling, first, rows = scaling_of(job), int(job.intercept), moments.rows
     scales = (*scaling.features, scaling.target)
     places = range(first, job.width)
@@ -90,7 +90,7 @@ def _path(moments: Moments, job: Job) -> PenaltyPath:
         float((Fraction(total, rows * unit) + scale.centre) / (1 << scale.bits)) if first else 0.0
         for total, scale in zip(sums, scales, strict=True)
     ]
-    spread = Spread(
+    return Spread(
         features=about[:-1, :-1],
         cross=about[:-1, -1],
         target=float(about[-1, -1]),
@@ -99,7 +99,6 @@ def _path(moments: Moments, job: Job) -> PenaltyPath:
         rows=float(rows),
         intercept=job.intercept,
     )
-    return penalty_path(spread, job.path)
 
 
 def _spreads(moments: Moments, job: Job) -> list[Fraction]:

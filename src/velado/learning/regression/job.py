@@ -53,7 +53,7 @@ class Job:
     >>> parties = (Party("hub", "evaluator"), *(Party(f"c{i}", "client") for i in range(3)))
     >>> job = Job("stay", SECURE_SUM, (Bounded("age", (0, 120)),), Bounded("days", (0, 60)), parties)
     >>> job.unknowns, job.digest()[:8]
-    (('(intercept)', 'age'), '4f0fcb01')
+    (('(intercept)', 'age'), '84907637')
     """
 
     name: Annotated[ShortText, Setting("the job's name")]
@@ -102,6 +102,15 @@ class Job:
         PathKind,
         Setting("coefficients for a row of penalties too, from the same sums; BIC chooses one of them"),
     ] = "none"
+    folds: Annotated[
+        int,
+        Setting(
+            "with path: a penalty is chosen on rows held out in turn, in so many parts; 0: BIC chooses",
+            ge=0,
+            le=20,
+            why="Every part is summed by itself and must keep the thresholds.",
+        ),
+    ] = 0
     least_cell: Annotated[
         int,
         Setting(
@@ -304,6 +313,14 @@ def _check_sums(job: Job) -> None:
             "A path goes with a linear fit whose standard errors are told, or with noise; without lambda and weight.",
             "It follows from the same sums, y'y among them, and brings its own penalties.",
             "Set moments or noise, and leave family, weight and lambda out; or leave path out.",
+        )
+    if job.folds and (
+        job.folds < 3 or job.path == "none" or job.noise is not None or not job.protocol.rounds
+    ):
+        raise ParameterError(
+            "Parts held out in turn go with a path of exact secure sums, and are three or more.",
+            "They are summed part by part, each by itself; noise would have to be paid for in every one.",
+            "Set path, secure-sum and folds = 5 without noise, or leave folds out: BIC chooses then.",
         )
     if job.moments and (job.ridge != 0 or job.noise is not None):
         raise ParameterError(

@@ -16,7 +16,7 @@ on the columns A of the others (Zou, Hastie and Tibshirani 2007). No further rel
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -35,6 +35,9 @@ MOST_SWEEPS = 5000
 class PenaltyPath:
     """Coefficients in the columns' own units, in the order of the unknowns, for falling penalties; *chosen* has the least BIC.
 
+    Where rows were held out in turn, *held_out* are the mean squared errors on them and *held_out_errors* these' standard errors, and *chosen*
+    has the least of them.
+
     >>> path = PenaltyPath(kind="lasso", penalties=(1.0, 0.1), coefficients=((2.0, 0.0), (1.0, 0.5)), bic=(9.0, 3.0), chosen=1)
     >>> path.best, path.enters(1), PenaltyPath.from_dict(path.to_dict()) == path
     ((1.0, 0.5), 0.1, True)
@@ -45,11 +48,20 @@ class PenaltyPath:
     coefficients: tuple[tuple[float, ...], ...]
     bic: tuple[float, ...]
     chosen: int
+    held_out: tuple[float, ...] = ()
+    held_out_errors: tuple[float, ...] = ()
 
     @property
     def best(self) -> tuple[float, ...]:
-        """The coefficients at the penalty that BIC chooses."""
+        """The coefficients at the chosen penalty."""
         return self.coefficients[self.chosen]
+
+    @property
+    def as_good(self) -> tuple[float, float]:
+        """The largest and the least penalty whose error on held-out rows is within one standard error of the chosen one's."""
+        most = self.held_out[self.chosen] + self.held_out_errors[self.chosen]
+        near = [one for one, error in zip(self.penalties, self.held_out, strict=True) if error <= most]
+        return max(near), min(near)
 
     def enters(self, place: int) -> float | None:
         """The largest penalty at which a coefficient is not 0; None where it never is."""
@@ -64,6 +76,8 @@ class PenaltyPath:
             "coefficients": [list(one) for one in self.coefficients],
             "bic": list(self.bic),
             "chosen": self.chosen,
+            **({"held_out": list(self.held_out)} if self.held_out else {}),
+            **({"held_out_errors": list(self.held_out_errors)} if self.held_out else {}),
         }
 
     @classmethod
@@ -75,6 +89,8 @@ class PenaltyPath:
             coefficients=tuple(tuple(map(_finite, one)) for one in document["coefficients"]),
             bic=tuple(map(_finite, document["bic"])),
             chosen=document["chosen"],
+            held_out=tuple(map(_finite, document.get("held_out", ()))),
+            held_out_errors=tuple(map(_finite, document.get("held_out_errors", ()))),
         )
         count = len(path.penalties)
         if path.kind not in ALPHAS or type(path.chosen) is not int or not 0 <= path.chosen < count:
@@ -84,6 +100,10 @@ class PenaltyPath:
             or len(path.bic) != count
             or len(set(map(len, path.coefficients))) != 1
         ):
+            raise ValueError("no path")
+        if {len(path.held_out), len(path.held_out_errors)} not in ({0}, {count}):
+            raise ValueError("no path")
+        if any(one < 0 for one in (*path.held_out, *path.held_out_errors)):
             raise ValueError("no path")
         return path
 
@@ -113,8 +133,8 @@ class Spread:
     intercept: bool = True
 
 
-def penalty_path(spread: Spread, kind: PathKind) -> PenaltyPath:
-    """The path of one kind.
+def penalty_path(spread: Spread, kind: PathKind, penalties: Sequence[float] | None = None) -> PenaltyPath:
+    """The path of one kind, at its own penalties or at those of another path.
 
     >>> spread = Spread(features=np.eye(2), cross=np.array([1.0, 0.1]), target=1.5, means=np.zeros(2), target_mean=0.0, rows=100.0)
     >>> path = penalty_path(spread, "lasso")
@@ -128,7 +148,8 @@ def penalty_path(spread: Spread, kind: PathKind) -> PenaltyPath:
     most = float(np.abs(cross).max()) or 1.0
     largest = most / max(alpha, SMALLEST)
     smallest = SMALLEST if alpha else SMALLEST**2
-    penalties = [largest * smallest ** (k / (PENALTIES - 1)) for k in range(PENALTIES)]
+    if penalties is None:
+        penalties = [largest * smallest ** (k / (PENALTIES - 1)) for k in range(PENALTIES)]
     found, bic = [], []
     beta = np.zeros(len(cross))
     for penalty in penalties:

@@ -1,6 +1,6 @@
 """What is summed in each round of a secure sum, and what follows from the pooled figures: the same for every family.
 
-exact, linear       a census (`census`), then X'X, X'y, y'y
+exact, linear       a census (`census`), then X'X, X'y, y'y; of every part that is held out, where there are such (`held_out`)
 exact, others       a census, then gradient and curvature at one point after another (`newton`)
 noise, linear       the noisy Z'Z alone (`private_sums`): noise needs no thresholds
 noise, others       rows and mean, then gradient and curvature at so many points, all with noise (`private_newton`)
@@ -9,13 +9,22 @@ noise, others       rows and mean, then gradient and curvature at so many points
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from velado.errors import InputError
 from velado.learning.crypto.fixed_point import Columns
-from velado.learning.regression.census import census_of, census_size, refuse_small_cells
-from velado.learning.regression.design_matrix import flat_bounds, flatten, moments_of, unflatten
+from velado.learning.regression.census import census_in, census_size
+from velado.learning.regression.design_matrix import (
+    encoded_columns,
+    flat_bounds,
+    flatten,
+    moments_in,
+    total,
+    unflatten,
+)
 from velado.learning.regression.exact_solution import solve_exact
 from velado.learning.regression.fit import Moments, Solved
+from velado.learning.regression.held_out import choose_held_out, cut, parts_of, refuse_small_parts
 from velado.learning.regression.job import Job
 from velado.learning.regression.newton import (
     MOST_POINTS,
@@ -52,9 +61,10 @@ def round_bounds(job: Job, number: int) -> list[int]:
     """
     if job.noise is not None:
         return private_bounds(job, number) if job.iterated else noisy_bounds(job)
+    parts = max(1, job.folds)
     if number == 0:
-        return [job.most_rows] * census_size(job)
-    return [figure_bound(job)] * figures_in(job) if job.iterated else flat_bounds(job)
+        return [job.most_rows] * census_size(job) * parts
+    return [figure_bound(job)] * figures_in(job) if job.iterated else flat_bounds(job) * parts
 
 
 class ClientRounds:
@@ -76,9 +86,12 @@ class ClientRounds:
         if job.noise is not None:
             self._noisy = noisy_sums(columns, job, tape)
             return
-        self._census = census_of(columns, job)
+        parts = parts_of(encoded_columns(columns, job), job)
+        self._census = [count for part in parts for count in census_in(part, job)]
         self._newton = NewtonRows(columns, job) if job.iterated else None
-        self._moments = [] if job.iterated else flatten(moments_of(columns, job))
+        self._moments = [
+            figure for part in parts for figure in flatten(moments_in(part, job)) if not job.iterated
+        ]
 
     def figures(self, number: int, point: bytes) -> list[int] | None:
         """The figures of a round; None where the point is none of this job."""
@@ -126,15 +139,20 @@ class PooledRounds:
         if job.noise is not None:
             self.solved = solve_noisy(figures, job, clients)
         elif number == 0:
-            check_pooled_rows(figures[0], job, clients)
-            refuse_small_cells(figures, job)
+            counts = cut(figures, job)
+            check_pooled_rows(sum(part[0] for part in counts), job, clients)
+            refuse_small_parts(counts, job)
             return point_bytes(self._newton.point if job.iterated else ())
         elif job.iterated:
             self._newton.take(figures)
             self.solved = self._newton.solved
             return None if self.solved is not None else point_bytes(self._newton.point)
         else:
-            self.solved = solve_pooled(unflatten(figures, job), job, clients)
+            parts = [unflatten(part, job) for part in cut(figures, job)]
+            solved = solve_pooled(total(parts), job, clients)
+            if job.folds and solved.path is not None:
+                solved = replace(solved, path=choose_held_out(solved.path, parts, job))
+            self.solved = solved
         return None
 
 
@@ -155,7 +173,7 @@ def check_pooled_rows(rows: int, job: Job, clients: int) -> None:
 def solve_pooled(moments: Moments, job: Job, clients: int) -> Solved:
     """The solution of exact pooled moments.
 
-    >>> from velado.learning.regression.design_matrix import total
+    >>> from velado.learning.regression.design_matrix import moments_of, total
     >>> from velado.learning.regression.simulate import small_job, small_rows
     >>> job = small_job()
     >>> solve_pooled(total([moments_of(small_rows(), job)] * 3), job, 3).rows

@@ -386,7 +386,7 @@ _RANKS = {
     "even": say("no difference is shown from {names}"),
     "one": say("too few seeds to compare with {names}"),
     "more": say("more is lost by {names}"),
-    "apart": say("only run at another risk: {names}"),
+    "apart": say("nothing was run with {names}"),
 }
 
 

@@ -191,7 +191,7 @@ def test_log_loss_has_one_unit_on_the_whole_page(facts) -> None:
     choice = replace(facts.choice, numbers={**facts.choice.numbers, "drop": Interval(0.0104)})
     said = replace(facts, main="log_loss", recommendation=replace(facts.recommendation, choice=choice))
     text = Reader(part(to_html(said), "limit")).text
-    assert "The limit is 0.010, set in the study" in text and "At most 0.010 of log loss lost" in text
+    assert "The limit is 0.010, set in the study" in text and "A loss of at most 0.010 of log loss" in text
     assert "limit of 0.010" in text and "0.010 points" not in text
 
 

@@ -105,6 +105,14 @@ def regress(
             help="Coefficients for a row of penalties too, from the same sums; BIC chooses.",
         ),
     ] = "none",
+    folds: Annotated[
+        int,
+        option(
+            "--folds N",
+            click_type=OfSetting(f"{_JOB}.folds", "N"),
+            help="With --path: choose the penalty on rows held out in turn, in N parts; 0: BIC chooses.",
+        ),
+    ] = 0,
     bits: Annotated[int, option("--bits", help="Fractional bits of the fixed point.")] = 20,
     key_bits: Annotated[int, option("--key-bits", help="Size of the Paillier key.")] = 3072,
     intercept: Annotated[bool, option("--intercept/--no-intercept", help="Fit a constant too.")] = True,
@@ -214,6 +222,7 @@ def regress(
         family=one_of(family, get_args(Family), "--family"),
         weight=None if weight is None else limits[weight],
         path=one_of(path, get_args(PathKind), "--path"),
+        folds=folds,
         least_cell=least_cell,
         moments=_moments(standard_errors, ridge, noisy, chosen.pooled is not None),
         most_rows=rows.public_most(height, simulate * minimum_rows, noise=noisy),

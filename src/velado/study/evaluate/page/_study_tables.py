@@ -111,7 +111,8 @@ def limit_blocks(facts: StudyFacts) -> list[Block]:
     if not found:
         return []
     intro = say(
-        "{setting} against the same models on the original rows. The limit is {limit}, set in the study as most_drop.",
+        "{setting} against the same models on the original rows. The limit is {limit}, set in the study as most_drop. A minus "
+        "before what was lost says that the model gained.",
         setting=facts.choice.setting.name,
         limit=amount(facts.main, facts.limit),
     )
@@ -132,7 +133,7 @@ def _limit_of(facts: StudyFacts, choice: StudyRow, name: str) -> list[Block]:
 
     states = Counter(held(row) for row in own)
     said = say(
-        "At most {limit} of {quality} lost: of {all} models {kept} keep that with their whole interval, {mean} on average, "
+        "A loss of at most {limit} of {quality}: {kept} of {all} models keep to it with the whole interval, {mean} on average, "
         "and {missed} lose more.",
         limit=limit,
         quality=called(name),
