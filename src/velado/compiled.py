@@ -14,34 +14,40 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
+__all__ = ["njit"]
 _VALUES = (bool, int, float, str, tuple, np.generic)
 
 
-def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Numba's decorator of the same name, with the same options.
+if TYPE_CHECKING:
+    # It has no types, so that what it decorates keeps its own signature.
+    from numba import njit
+else:
 
-    >>> @njit()
-    ... def twice(x):
-    ...     return 2 * x
-    >>> twice(3)
-    6
-    """
+    def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+        """Numba's decorator of the same name, with the same options. What it decorates keeps its own signature for who reads it.
 
-    def compiled(function: Callable[..., Any]) -> Any:
-        kernel = numba.njit(**options)(function)
-        stamped = _cache_file(kernel)
-        if stamped is not None:
-            own = repr((stamped._source_stamp, _taken_in(function)))
-            stamped._source_stamp = hashlib.sha256(own.encode()).digest()
-        return kernel
+        >>> @njit()
+        ... def twice(x):
+        ...     return 2 * x
+        >>> twice(3)
+        6
+        """
 
-    return compiled
+        def compiled(function: Callable[..., Any]) -> Any:
+            kernel = numba.njit(**options)(function)
+            stamped = _cache_file(kernel)
+            if stamped is not None:
+                own = repr((stamped._source_stamp, _taken_in(function)))
+                stamped._source_stamp = hashlib.sha256(own.encode()).digest()
+            return kernel
+
+        return compiled
 
 
 def _cache_file(kernel: Any) -> Any:

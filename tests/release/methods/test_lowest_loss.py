@@ -104,6 +104,14 @@ def test_no_method_loses_less_on_many_random_tables(shape):
         assert_lowest(random_table(shape, seed), (2, 3, 5, 10, 20)[seed % 5], ALL)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["numeric", "mixed"])
+def test_no_method_loses_less_where_two_groups_are_left(shape):
+    for seed in (11, 17, 23):
+        data = random_table(shape, seed)
+        assert_lowest(data, min(50, data.rows // 2), ALL)
+
+
 def public_table(folder, name: str) -> EncodedTable:
     import polars as pl
 
