@@ -27,7 +27,7 @@ from velado.query.values import Query
 from velado.settings import Setting, settings
 from velado.text import Sentence, say, say_n
 
-LAYOUT = 1
+LAYOUT = 2
 
 
 @settings
@@ -191,10 +191,20 @@ class RunningPlan:
 def plan_running(
     query: Query, schema: Schema, unit: Unit, measure: Measure, spend: Fraction, running: Running
 ) -> RunningPlan:
-    """The plan of a running total for at most *spend* in all; QueryRefused where it is no count, sum or histogram."""
+    """The plan of a running total for at most *spend* in all; QueryRefused where it is no count, sum or histogram.
+
+    The tree is as high as is best for the declared number of releases: each level more costs a share, and saves blocks in a total.
+    """
     outline = _outline(query, schema, unit, measure, running)
+    heights = range(1, levels_of(running.releases) + 1)
+    plans = [RunningPlan(outline, running, _levels(outline, running, spend, number)) for number in heights]
+    return min(plans, key=RunningPlan.widest)
+
+
+def _levels(outline: QueryPlan, running: Running, spend: Fraction, number: int) -> tuple[Level, ...]:
+    """The lowest *number* levels, paid alike."""
+    unit, measure = outline.unit, outline.measure
     mechanism: Mechanism = "laplace" if measure == "epsilon" else "gaussian"
-    number = levels_of(running.releases)
     most, c = sensitivity(outline.draws[0].need, unit, cells_of(outline.keys)), running.deliveries
     levels = []
     for level in range(number):
@@ -206,7 +216,7 @@ def plan_running(
                 "Declare a coarser step, narrower bounds, or fewer rows or deliveries.",
             )
         levels.append(Level(moved, *noise.calibrate(mechanism, measure, moved, spend / number)))
-    return RunningPlan(outline, running, tuple(levels))
+    return tuple(levels)
 
 
 def plan_running_within(

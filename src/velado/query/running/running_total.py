@@ -35,7 +35,7 @@ from velado.query.engines._row_marks import identity_of_table
 from velado.query.needs import Counts, GridCells, cells_of
 from velado.query.plan import name_of, one_sided
 from velado.query.running.running_plan import Running, RunningPlan, plan_running, plan_running_within
-from velado.query.running.tree_counter import Exact, Floats, Told, levels_of
+from velado.query.running.tree_counter import Exact, Floats, Told
 from velado.query.session import IN_LEDGER, IN_PROCESS, analyst_name, check_unit_column, confidence_level
 from velado.query.sql import parse
 from velado.query.store import (
@@ -318,7 +318,9 @@ class RunningTotal:
         return hashlib.sha256(f"running:{self.series}:{number}".encode()).hexdigest()
 
     def _first(self) -> _State:
-        return _State(Exact.empty(self.plan.running.releases, _size(self.plan)), Told(), {}, {})
+        return _State(
+            Exact.empty(self.plan.running.releases, _size(self.plan), len(self.plan.levels)), Told(), {}, {}
+        )
 
 
 def price_running(
@@ -379,7 +381,7 @@ class _State:
         """What `written` wrote; its hash was checked before."""
         form: dict[str, Any] = json.loads(content)
         marks = zlib.decompress(base64.b64decode(form["people"]))
-        shape = (levels_of(plan.running.releases), _size(plan))
+        shape = (len(plan.levels), _size(plan))
         return cls(
             Exact(plan.running.releases, form["done"], np.array(form["sums"], dtype=np.int64).reshape(shape)),
             Told(tuple((level, np.array(estimate, dtype=np.float64)) for level, estimate in form["told"])),
