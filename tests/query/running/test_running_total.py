@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from velado.apps.cli import run
 from velado.data.schema import Column, Schema
 from velado.data.table import Table
-from velado.errors import BudgetExceeded, LedgerError, ParameterError, QueryRefused
+from velado.errors import BudgetExceeded, LedgerError, ParameterError, QueryRefused, SchemaError
 from velado.query import noise
 from velado.query.budget import Budget
 from velado.query.engines import engine_for_table
@@ -221,6 +221,31 @@ def test_it_is_paid_once_and_a_delivery_is_counted_once(tmp_path: Path) -> None:
         RunningTotal(COUNT, SCHEMA, ledger, releases=4, spend="1.5")
     with pytest.raises(ParameterError):
         RunningTotal(COUNT, SCHEMA, ledger, releases=3, spend="0.1", unit=RECORD, deliveries=2)
+    ledger.close()
+
+
+def test_what_a_delivery_holds_beyond_its_declarations_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VELADO_STATE", str(tmp_path / "state"))
+    ledger = create_ledger(tmp_path / "a.ledger", "visits", Budget.epsilon(MUCH))
+    series = RunningTotal(SUM, SCHEMA, ledger, releases=8)
+    odd = [("p", "a", "1e308"), ("q", "b", "-99999999999999999999"), ("r", "a", "nan"), ("s", "zzz", "x")]
+    assert series.add(table(odd)).frame["s"][0] == pytest.approx(10, abs=1)
+    # A schema that changes between deliveries changes nothing: the grid is the one that was paid for.
+    wider = Schema(
+        {**SCHEMA.columns, "age": Column("age", "quasi", "numeric", bounds=(0.0, 1000.0), step=0.5)}
+    )
+    frame = pl.DataFrame({"who": ["t"], "ward": ["a"], "age": ["900"]})
+    assert series.add(Table.of(frame, wider)).frame["s"][0] == pytest.approx(20, abs=1)
+    # What a stranger laid in the state folder is passed over.
+    (kept,) = (tmp_path / "state" / "running").glob("*/*.state")
+    kept.with_name("notes-1.state").write_bytes(b"?")
+    assert series.done == 2
+    less = Schema({name: SCHEMA.columns[name] for name in ("who", "ward")})
+    with pytest.raises(SchemaError):
+        series.add(Table.of(frame.drop("age"), less))
+    assert series.done == 2 and ledger.verify().spent == series.plan.charge
     ledger.close()
 
 

@@ -139,6 +139,8 @@ class RunningTotal:
     def add(self, table: Table, *, confidence: float | Fraction = 0.95) -> RunningRelease:
         """The total with this delivery. One that was counted before, in whatever order or format, is not counted again: its total is given once more."""
         level = confidence_level(confidence)
+        # Rows are read by the declarations that were paid for, whatever schema they came with.
+        table = table.with_schema(self.schema)
         with self._shelf.alone(), self._opened(table) as delivery:
             state, number = self._current()
             found = state.deliveries.get(delivery)
@@ -235,7 +237,7 @@ class RunningTotal:
     def _opened(self, table: Table) -> Iterator[str]:
         """By what the delivery is known under the series' key; the table belongs to this ledger from here on."""
         check_unit_column(self.unit, self.schema)
-        identity = identity_of_table(table.with_schema(self.schema))
+        identity = identity_of_table(table)
         if self._ledger.lasting:
             settle(identity, self._ledger)
         else:
