@@ -177,7 +177,7 @@ def test_a_tree_is_taken_where_it_pays_and_where_that_is_is_worked_out() -> None
         assert running is not None
         return running.flat
 
-    assert flat(64) and flat(300) and not flat(1000) and not flat(4096)
+    assert flat(16) and flat(40) and not flat(300) and not flat(4096)
 
 
 def test_windows_are_told_once_and_paid_once_and_their_numbers_are_right() -> None:

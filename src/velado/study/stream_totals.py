@@ -38,7 +38,7 @@ from velado.query.engines import engine_for_table
 from velado.query.kept_answers import read_draws, write_draws
 from velado.query.needs import Tallies
 from velado.query.plan import QueryPlan, carry_out, largest, name_of, plan
-from velado.query.running.running_plan import Running, RunningPlan, plan_running_best
+from velado.query.running.running_plan import Running, RunningPlan, plan_running
 from velado.query.running.running_total import RunningTotal
 from velado.query.sql import parse
 from velado.query.store import ChainedLedger, UnitOfAccount, create_ledger, ledger_exists, open_soon
@@ -181,7 +181,7 @@ def plan_totals(schema: Schema, asked: TotalsSettings) -> TotalsPlan:
     running = None
     if asked.of == "start":
         shape = Running(asked.windows, min(asked.reach, asked.windows))
-        running = plan_running_best(query, declared, unit, measure, spend, shape)
+        running = plan_running(query, declared, unit, measure, spend, shape)
     return TotalsPlan(asked, declared, unit, measure, spend, each, running)
 
 
@@ -240,7 +240,7 @@ class TotalsAccount:
             shape = made.running.running
             self._running = RunningTotal(
                 made.asked.ask, made.schema, ledger, releases=shape.releases, deliveries=shape.deliveries,
-                spend=made.spend, unit=made.unit, name=TABLE, analyst=_ANALYST, best=True, bounded=True,
+                spend=made.spend, unit=made.unit, name=TABLE, analyst=_ANALYST, bounded=True,
             )  # fmt: skip
 
     def tell(self, number: int, records: pl.DataFrame) -> pl.DataFrame:

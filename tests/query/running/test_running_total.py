@@ -20,11 +20,13 @@ from hypothesis import strategies as st
 from velado.apps.cli import run
 from velado.data.schema import Column, Schema
 from velado.data.table import Table
-from velado.errors import BudgetExceeded, LedgerError, ParameterError, QueryRefused
+from velado.errors import BudgetExceeded, LedgerError, ParameterError, QueryRefused, SchemaError
+from velado.query import noise
 from velado.query.budget import Budget
 from velado.query.engines import engine_for_table
+from velado.query.running.running_plan import RunningPlan, _levels
 from velado.query.running.running_total import RunningTotal, price_running
-from velado.query.running.tree_counter import Exact, Told, levels_of
+from velado.query.running.tree_counter import Exact, Told, levels_of, total_deviation
 from velado.query.store import create_ledger, memory_ledger, open_ledger
 from velado.query.unit import Unit
 
@@ -54,14 +56,16 @@ def stream(deliveries: int, mark: str = "x") -> list[Table]:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=40), st.integers(0, 9))
-def test_blocks_without_noise_make_every_running_total(numbers: list[int], more: int) -> None:
-    exact, told = Exact.empty(len(numbers) + more, 1), Told()
+@given(st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=40), st.integers(0, 9), st.integers(1, 6))
+def test_blocks_without_noise_make_every_running_total(numbers: list[int], more: int, height: int) -> None:
+    levels = min(height, levels_of(len(numbers) + more))
+    exact, told = Exact.empty(len(numbers) + more, 1, levels), Told()
     for at, number in enumerate(numbers, 1):
         exact, whole = exact.after(np.array([number]))
         told = told.after(whole, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
         assert told.total[0] == pytest.approx(sum(numbers[:at]), abs=1e-3)
-        assert len(told.blocks) == at.bit_count()
+        whole_ones = at >> (levels - 1)
+        assert len(told.blocks) == (at - (whole_ones << (levels - 1))).bit_count() + (whole_ones > 0)
 
 
 TALLIES: dict[str, np.ndarray] = {}
@@ -113,19 +117,23 @@ def test_neighbouring_streams_are_hidden_in_all_outputs_together(
     series = RunningTotal(
         sql, SCHEMA, memory_ledger("s", budget), releases=releases, deliveries=deliveries, unit=unit
     )
-    base, worst = stream(releases), 0.0
-    # One unit more: a record in one delivery, or a person in up to all of them with more rows than count.
-    most = 1 if unit is RECORD else releases
-    for number in range(1, most + 1):
-        for chosen in itertools.combinations(range(releases), number):
-            more = list(base)
-            for at in chosen:
-                rows = [("P 1" if at % 2 else "p 1", "a", "10")] * (1 if unit is RECORD else 5)
-                more[at] = table(rows + [tuple(row) for row in base[at].frame.rows()])
-            worst = max(worst, loss(series, base, more))
-    assert worst <= float(series.plan.charge) * (1 + 1e-9) <= 2 * (1 + 1e-9)
-    # And it could be no less noise: a half of it would not have passed.
-    assert worst > 0.6 * float(series.plan.charge)
+    # The tree as high as was chosen, and with all of its levels.
+    whole = _levels(series.plan.outline, series.plan.running, Fraction(2), levels_of(releases))
+    for made in (series.plan, RunningPlan(series.plan.outline, series.plan.running, whole)):
+        series.plan = made
+        base, worst = stream(releases), 0.0
+        # One unit more: a record in one delivery, or a person in up to all of them with more rows than count.
+        most = 1 if unit is RECORD else releases
+        for number in range(1, most + 1):
+            for chosen in itertools.combinations(range(releases), number):
+                more = list(base)
+                for at in chosen:
+                    rows = [("P 1" if at % 2 else "p 1", "a", "10")] * (1 if unit is RECORD else 5)
+                    more[at] = table(rows + [tuple(row) for row in base[at].frame.rows()])
+                worst = max(worst, loss(series, base, more))
+        assert worst <= float(made.charge) * (1 + 1e-9) <= 2 * (1 + 1e-9)
+        # And it could be no less noise: a half of it would not have passed.
+        assert worst > 0.6 * float(made.charge)
 
 
 def test_totals_are_right_and_people_count_in_their_first_deliveries_alone() -> None:
@@ -165,6 +173,34 @@ def test_the_error_grows_with_the_log_of_the_releases() -> None:
         price_running(COUNT, SCHEMA, "epsilon", releases=52, within="5%")
 
 
+@pytest.mark.parametrize("measure", ["epsilon", "rho"])
+@pytest.mark.parametrize("releases", [1, 4, 11, 16, 52])
+def test_the_tree_is_as_high_as_is_best_for_its_releases(measure: str, releases: int) -> None:
+    made = price_running(COUNT, SCHEMA, measure, releases=releases, spend=1)
+    whole = _levels(made.outline, made.running, Fraction(1), levels_of(releases))
+    assert made.charge <= 1 and made.widest() <= RunningPlan(made.outline, made.running, whole).widest()
+    if measure == "epsilon" and releases == 52:
+        # A noise of its own for each of 52 deliveries: a quarter less than by six levels, each with a sixth of the spend.
+        assert len(made.levels) == 1 and made.widest() < 52
+
+
+@pytest.mark.parametrize(("measure", "releases"), [("epsilon", 4), ("rho", 11), ("epsilon", 365)])
+def test_the_error_of_every_total_is_the_one_of_the_theory(measure: str, releases: int) -> None:
+    made = price_running(COUNT, SCHEMA, measure, releases=releases, spend=1)
+    cells, told = 1500 if releases < 100 else 400, Told()
+    exact = Exact.empty(releases, cells, len(made.levels))
+    for number in range(1, min(releases, 90) + 1):
+        exact, whole = exact.after(np.zeros(cells, dtype=np.int64))
+        noisy = {
+            at: noise.add(made.mechanism, measure, made.levels[at].scale, sums) for at, sums in whole.items()
+        }
+        told = told.after(noisy, made.deviations)
+        found, theory = float(np.sqrt(np.mean(told.total**2))), total_deviation(number, made.deviations)
+        # The mean square of so many totals is within seven of its own deviations; noise of twice the scale is far off.
+        assert abs(found / theory - 1) < 7 * np.sqrt(5 / cells) / 2
+        assert theory <= made.half_width(number)
+
+
 def test_it_is_paid_once_and_a_delivery_is_counted_once(tmp_path: Path) -> None:
     ledger = create_ledger(tmp_path / "a.ledger", "visits", Budget.epsilon(2))
     series = RunningTotal(COUNT, SCHEMA, ledger, releases=3, spend=1)
@@ -185,6 +221,31 @@ def test_it_is_paid_once_and_a_delivery_is_counted_once(tmp_path: Path) -> None:
         RunningTotal(COUNT, SCHEMA, ledger, releases=4, spend="1.5")
     with pytest.raises(ParameterError):
         RunningTotal(COUNT, SCHEMA, ledger, releases=3, spend="0.1", unit=RECORD, deliveries=2)
+    ledger.close()
+
+
+def test_what_a_delivery_holds_beyond_its_declarations_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VELADO_STATE", str(tmp_path / "state"))
+    ledger = create_ledger(tmp_path / "a.ledger", "visits", Budget.epsilon(MUCH))
+    series = RunningTotal(SUM, SCHEMA, ledger, releases=8)
+    odd = [("p", "a", "1e308"), ("q", "b", "-99999999999999999999"), ("r", "a", "nan"), ("s", "zzz", "x")]
+    assert series.add(table(odd)).frame["s"][0] == pytest.approx(10, abs=1)
+    # A schema that changes between deliveries changes nothing: the grid is the one that was paid for.
+    wider = Schema(
+        {**SCHEMA.columns, "age": Column("age", "quasi", "numeric", bounds=(0.0, 1000.0), step=0.5)}
+    )
+    frame = pl.DataFrame({"who": ["t"], "ward": ["a"], "age": ["900"]})
+    assert series.add(Table.of(frame, wider)).frame["s"][0] == pytest.approx(20, abs=1)
+    # What a stranger laid in the state folder is passed over.
+    (kept,) = (tmp_path / "state" / "running").glob("*/*.state")
+    kept.with_name("notes-1.state").write_bytes(b"?")
+    assert series.done == 2
+    less = Schema({name: SCHEMA.columns[name] for name in ("who", "ward")})
+    with pytest.raises(SchemaError):
+        series.add(Table.of(frame.drop("age"), less))
+    assert series.done == 2 and ledger.verify().spent == series.plan.charge
     ledger.close()
 
 

@@ -27,7 +27,7 @@ from velado.query.values import Query
 from velado.settings import Setting, settings
 from velado.text import Sentence, say, say_n
 
-LAYOUT = 1
+LAYOUT = 2
 
 
 @settings
@@ -101,27 +101,16 @@ class RunningPlan:
     @property
     def flat(self) -> bool:
         """Whether deliveries are told one by one and added up: the better way where there are few."""
-        return len(self.levels) < levels_of(self.running.releases)
-
-    @property
-    def worst_deviation(self) -> float:
-        """The largest standard deviation of all totals, in steps."""
-        if self.flat:
-            return math.sqrt(self.running.releases) * self.deviations[0]
-        return worst_deviation(self.running.releases, self.deviations)
+        return len(self.levels) == 1
 
     def half_width(self, release: int, confidence: Fraction = USUAL) -> float:
         """By how many steps a total at that release is off at most, with that chance."""
-        deviation = (
-            math.sqrt(release) * self.deviations[0]
-            if self.flat
-            else total_deviation(release, self.deviations)
-        )
-        return deviation * self._factor(confidence)
+        return total_deviation(release, self.deviations) * self._factor(confidence)
 
     def widest(self, confidence: Fraction = USUAL) -> float:
         """The largest half-width of all releases, in the value's own numbers."""
-        return self.worst_deviation * self._factor(confidence) * float(self.step)
+        worst = worst_deviation(self.running.releases, self.deviations)
+        return worst * self._factor(confidence) * float(self.step)
 
     @property
     def _least_scale(self) -> float:
@@ -203,33 +192,25 @@ class RunningPlan:
         return json.dumps(form, ensure_ascii=False, sort_keys=True)
 
 
-def plan_running_best(
-    query: Query, schema: Schema, unit: Unit, measure: Measure, spend: Fraction, running: Running
-) -> RunningPlan:
-    """The plan whose worst total is off least: the tree, or every delivery told by itself and added up, whose error grows as sqrt(T)."""
-    tree = plan_running(query, schema, unit, measure, spend, running)
-    flat = plan_running(query, schema, unit, measure, spend, running, levels=1)
-    return tree if tree.worst_deviation < flat.worst_deviation else flat
-
-
 def plan_running(
-    query: Query,
-    schema: Schema,
-    unit: Unit,
-    measure: Measure,
-    spend: Fraction,
-    running: Running,
-    levels: int | None = None,
+    query: Query, schema: Schema, unit: Unit, measure: Measure, spend: Fraction, running: Running
 ) -> RunningPlan:
     """The plan of a running total for at most *spend* in all; QueryRefused where it is no count, sum or histogram.
 
-    With one of *levels* deliveries are told one by one, and their numbers added.
+    The tree is as high as is best for the declared number of releases: each level more costs a share, and saves blocks in a total.
     """
     outline = _outline(query, schema, unit, measure, running)
+    heights = range(1, levels_of(running.releases) + 1)
+    plans = [RunningPlan(outline, running, _levels(outline, running, spend, number)) for number in heights]
+    return min(plans, key=RunningPlan.widest)
+
+
+def _levels(outline: QueryPlan, running: Running, spend: Fraction, number: int) -> tuple[Level, ...]:
+    """The lowest *number* levels, paid alike."""
+    unit, measure = outline.unit, outline.measure
     mechanism: Mechanism = "laplace" if measure == "epsilon" else "gaussian"
-    number = levels_of(running.releases) if levels is None else levels
     most, c = sensitivity(outline.draws[0].need, unit, cells_of(outline.keys)), running.deliveries
-    paid = []
+    levels = []
     for level in range(number):
         moved = most * c if mechanism == "laplace" else most * (math.isqrt(c * min(c, 1 << level) - 1) + 1)
         if moved > MOST_SENSITIVITY:
@@ -238,8 +219,8 @@ def plan_running(
                 "Noise that hides so much cannot be drawn exactly.",
                 "Declare a coarser step, narrower bounds, or fewer rows or deliveries.",
             )
-        paid.append(Level(moved, *noise.calibrate(mechanism, measure, moved, spend / number)))
-    return RunningPlan(outline, running, tuple(paid))
+        levels.append(Level(moved, *noise.calibrate(mechanism, measure, moved, spend / number)))
+    return tuple(levels)
 
 
 def plan_running_within(

@@ -34,13 +34,7 @@ from velado.query.engines import engine_for_table
 from velado.query.engines._row_marks import identity_of_table
 from velado.query.needs import Counts, GridCells, cells_of
 from velado.query.plan import name_of, one_sided
-from velado.query.running.running_plan import (
-    Running,
-    RunningPlan,
-    plan_running,
-    plan_running_best,
-    plan_running_within,
-)
+from velado.query.running.running_plan import Running, RunningPlan, plan_running, plan_running_within
 from velado.query.running.tree_counter import Exact, Floats, Told
 from velado.query.session import IN_LEDGER, IN_PROCESS, analyst_name, check_unit_column, confidence_level
 from velado.query.sql import parse
@@ -99,8 +93,8 @@ class RunningTotal:
     keeps each total *within* a half-width; it is booked here, once: the same declarations on the same ledger are the same series, and
     go on where it stands. *unit* is who is protected, by default what the schema declares; a person or group counts with at most its
     most rows in a delivery, and in its first *deliveries* deliveries alone, which is enforced, unless it is *bounded*: the unit is by
-    its own definition in no more. Each delivery belongs to the ledger from then on. The totals are kept by a tree; with *best* deliveries are
-    told one by one and added up where that is more exact.
+    its own definition in no more. Each delivery belongs to the ledger from then on. The totals are kept by a tree as high as is best:
+    where deliveries are few, they are told one by one and added up.
 
     >>> from velado.data.schema import Column
     >>> schema = Schema({"ward": Column("ward", values=("a", "b"))})
@@ -124,7 +118,6 @@ class RunningTotal:
         unit: Unit | None = None,
         name: str = "deliveries",
         analyst: str = "owner",
-        best: bool = False,
         bounded: bool = False,
     ) -> None:
         self._bounded = bounded
@@ -138,7 +131,7 @@ class RunningTotal:
             spend = budget.total
         self.plan = price_running(
             sql, schema, budget.measure, releases=releases, deliveries=deliveries, spend=spend, within=within,
-            unit=self.unit, name=name, best=best,
+            unit=self.unit, name=name,
         )  # fmt: skip
         if within is None:
             check_least(spend_of(spend, "spend", _ASKED), least_spend(budget.total), budget.measure)
@@ -155,6 +148,8 @@ class RunningTotal:
         Deliveries that may be alike, such as windows of a stream, are told apart by the name that each is *known_as*.
         """
         level = confidence_level(confidence)
+        # Rows are read by the declarations that were paid for, whatever schema they came with.
+        table = table.with_schema(self.schema)
         with self._shelf.alone(), self._opened(table, known_as) as delivery:
             state, number = self._current()
             found = state.deliveries.get(delivery)
@@ -254,7 +249,7 @@ class RunningTotal:
         if known_as is not None:
             yield self._shelf.digest(f"named:{known_as}".encode())
             return
-        identity = identity_of_table(table.with_schema(self.schema))
+        identity = identity_of_table(table)
         if self._ledger.lasting:
             settle(identity, self._ledger)
         else:
@@ -352,7 +347,6 @@ def price_running(
     within: Amount | None = None,
     unit: Unit | None = None,
     name: str = "deliveries",
-    best: bool = False,
 ) -> RunningPlan:
     """What a running total would cost and how exact each total would be. Nothing is booked or looked at."""
     whom = Unit.declared(schema) if unit is None else unit
@@ -367,8 +361,7 @@ def price_running(
                 "Both are yours to decide: the more exact, the more of the budget they take.",
                 "Give a half-width (within) or a spend.",
             )
-        chosen = plan_running_best if best else plan_running
-        return chosen(query, schema, whom, measure, most, running)
+        return plan_running(query, schema, whom, measure, most, running)
     found = plan_running_within(query, schema, whom, measure, Wish.of(within, "within", _ASKED), running)
     check_most(found.charge, most, measure)
     return found

@@ -2,7 +2,7 @@
 
 Of T releases, block b of level l holds the deliveries b 2^l + 1 .. (b + 1) 2^l; there are floor(log2 T) + 1 levels, and a delivery is in at
 most one block of each. A block is told once, with noise, when its last delivery came. The total up to release t is made of the
-largest whole blocks: as many as t has binary ones. Each block's number is combined with those of its halves by inverse variances (Honaker 2015),
+largest whole blocks: as many as t has binary ones, and of the top level as many as fit. Each block's number is combined with those of its halves by inverse variances (Honaker 2015),
     v_l = 1 / (1 / s_l^2 + 1 / (2 v_{l-1})),   v_0 = s_0^2,
 the least variance that blocks inside it allow; what was said before is never revised.
 """
@@ -50,9 +50,8 @@ class Exact:
 
     @classmethod
     def empty(cls, releases: int, size: int, levels: int | None = None) -> Exact:
-        """Before the first delivery; *size* numbers are counted at once, on all levels or the lowest ones alone."""
-        rows = levels_of(releases) if levels is None else levels
-        return cls(releases, 0, np.zeros((rows, size), dtype=np.int64))
+        """Before the first delivery; *size* numbers are counted at once. *levels*: so many are kept, by default all."""
+        return cls(releases, 0, np.zeros((levels or levels_of(releases), size), dtype=np.int64))
 
     def after(self, delivery: Counts) -> tuple[Exact, dict[int, Counts]]:
         """One delivery more, and the exact sums of the blocks that end with it, by level; to them noise is added, once.
@@ -78,7 +77,7 @@ class Exact:
 
 @dataclass(frozen=True, eq=False)
 class Told:
-    """The whole blocks that make the total, largest first, each as (level, estimate); from noisy numbers alone."""
+    """The whole blocks that make the total, largest first, each as (level, estimate), those of the top level as one; from noisy numbers alone."""
 
     blocks: tuple[tuple[int, Floats], ...] = ()
 
@@ -97,6 +96,9 @@ class Told:
             own = deviations[level] ** -2
             now = (own * noisy[level] + below * halves) / (own + below)
             variance = 1 / (own + below)
+        if kept and kept[-1][0] == len(noisy) - 1:
+            # Two beside each other are of the top level: below it they would have made a larger one.
+            now = kept.pop()[1] + now
         return Told((*kept, (len(noisy) - 1, now)))
 
     @property
@@ -107,13 +109,13 @@ class Told:
 
 
 def total_deviation(release: int, deviations: Sequence[float]) -> float:
-    """The standard deviation of the total at a release: the root of the sum of v_l over its blocks, one for each binary one of it.
+    """The standard deviation of the total at a release: the root of the sum of v_l over its blocks.
 
     >>> round(total_deviation(3, (1.0, 1.0)) ** 2, 4)
     1.6667
     """
-    least = _least_variances(deviations)
-    return float(np.sqrt(sum(v for level, v in enumerate(least) if release >> level & 1)))
+    least = np.array(_least_variances(deviations))
+    return float(np.sqrt((_blocks(np.array([release]), len(deviations)) @ least)[0]))
 
 
 def worst_deviation(releases: int, deviations: Sequence[float]) -> float:
@@ -122,9 +124,15 @@ def worst_deviation(releases: int, deviations: Sequence[float]) -> float:
     >>> worst_deviation(3, (1.0, 1.0)) == total_deviation(3, (1.0, 1.0))
     True
     """
-    numbers = np.arange(1, releases + 1)[:, np.newaxis]
-    ones = numbers >> np.arange(len(deviations)) & 1
-    return float(np.sqrt((ones @ np.array(_least_variances(deviations))).max()))
+    blocks = _blocks(np.arange(1, releases + 1), len(deviations))
+    return float(np.sqrt((blocks @ np.array(_least_variances(deviations))).max()))
+
+
+def _blocks(releases: Counts, levels: int) -> Counts:
+    """How many blocks of each level make the total: the binary digits, and all that is left at the top."""
+    out: Counts = releases[:, np.newaxis] >> np.arange(levels)
+    out[:, :-1] &= 1
+    return out
 
 
 def _least_variances(deviations: Sequence[float]) -> list[float]:

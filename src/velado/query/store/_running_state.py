@@ -83,7 +83,11 @@ class RunningShelf:
     def releases(self) -> list[int]:
         """The releases of which something is kept, the newest first."""
         names = list(self._memory) if self._folder is None else [one.stem for one in self._files()]
-        return sorted({int(name.partition("-")[0]) for name in names}, reverse=True)
+        numbers = [name.partition("-")[0] for name in names]
+        # What somebody else laid there is none of ours.
+        return sorted(
+            {int(number) for number in numbers if number.isascii() and number.isdigit()}, reverse=True
+        )
 
     def forget_but(self, release: int, mark: str) -> None:
         """Only this one is left."""

@@ -213,7 +213,7 @@ def synthesize(
         total = spend(whole, None, delta) if rho is None else spend(None, whole, delta)
     with (
         _engine(source, declared, whom) as (engine, name),
-        _account(source, ledger, asked, total, seal, name) as held,
+        _account(source, ledger, asked, total, seal, name, engine) as held,
     ):
         return from_engine(engine, declared, axes, settled, asked, held, name=name, analyst=analyst)
 
@@ -495,13 +495,17 @@ def _account(
     total: Budget | None,
     seal: Path | None,
     name: str,
+    engine: CodedRows,
 ) -> Iterator[ChainedLedger]:
     """The ledger that pays: the one handed in, the file's own, or one of this call alone."""
     if isinstance(ledger, ChainedLedger):
         yield ledger
         return
     if isinstance(source, str | Path):
-        opened = account_of(source, asked, where=ledger, seal=seal, budget=total).ledger
+        # An engine on the file itself knows what its rows say, and need not read them for that again.
+        scanned = Path(source).suffix.lower() in SCANNED
+        known = engine.identity if scanned else None
+        opened = account_of(source, asked, where=ledger, seal=seal, budget=total, table=known).ledger
     elif ledger is None:
         opened = memory_ledger(name, total or asked)
     else:
