@@ -268,11 +268,14 @@ def main(given: Sequence[str] = ()) -> None:
     asked.add_argument("--table", choices=("adult", "hospital"), default=None)
     asked.add_argument("--churn", type=float, default=None)
     asked.add_argument("--columns", type=lambda text: text.split(","), default=[])
+    asked.add_argument("--effort", choices=("fast", "default"), default="default")
     asked.add_argument("--large", action="store_true")
     args = asked.parse_args(list(given))
     large()
     if args.large:
         return
+    global METHOD
+    METHOD = Progressive(args.effort)
     for name, make, at_a_time in (
         ("adult", partial(adult_with, args.columns), 8000),
         ("hospital", hospital, 5000),
