@@ -163,7 +163,9 @@ def values(table: Table, present: list[Ints], most: int, merge: bool) -> str:
     return f"{said}; query error {raw:.3f} with values, {grouped:.3f} with counts"
 
 
-def _errors(table: Table, here: Ints, codes: npt.NDArray[np.integer[Any]], home: Ints, shares: Floats) -> tuple[float, float]:
+def _errors(
+    table: Table, here: Ints, codes: npt.NDArray[np.integer[Any]], home: Ints, shares: Floats
+) -> tuple[float, float]:
     made = carry_out(delivered(table, here), METHOD, Goal((KAnonymity(K),)))
     random, who = seeded(2, "questions"), here[made.kept]
     columns = [(made.data.columns[n], made.recoded.columns[n]) for n in range(len(made.data.columns))]
