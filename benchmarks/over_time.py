@@ -16,6 +16,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -162,12 +163,16 @@ def values(table: Table, present: list[Ints], most: int, merge: bool) -> str:
     return f"{said}; query error {raw:.3f} with values, {grouped:.3f} with counts"
 
 
-def _errors(table: Table, here: Ints, codes: Ints, home: Ints, shares: Floats) -> tuple[float, float]:
+def _errors(
+    table: Table, here: Ints, codes: npt.NDArray[np.integer[Any]], home: Ints, shares: Floats
+) -> tuple[float, float]:
     made = carry_out(delivered(table, here), METHOD, Goal((KAnonymity(K),)))
     random, who = seeded(2, "questions"), here[made.kept]
     columns = [(made.data.columns[n], made.recoded.columns[n]) for n in range(len(made.data.columns))]
     columns = [(one, shown) for one, shown in columns if one.size > 2]
-    known, raw, grouped = home[who] >= 0, [], []
+    known = home[who] >= 0
+    raw: list[float] = []
+    grouped: list[float] = []
     of_row = np.where(known[:, None], shares[np.maximum(home[who], 0)], 0.0)
     while len(raw) < 200:
         true, inside = np.ones(len(who), bool), np.ones(len(who))
@@ -268,11 +273,14 @@ def main(given: Sequence[str] = ()) -> None:
     asked.add_argument("--table", choices=("adult", "hospital"), default=None)
     asked.add_argument("--churn", type=float, default=None)
     asked.add_argument("--columns", type=lambda text: text.split(","), default=[])
+    asked.add_argument("--effort", choices=("fast", "default"), default="default")
     asked.add_argument("--large", action="store_true")
     args = asked.parse_args(list(given))
     large()
     if args.large:
         return
+    global METHOD
+    METHOD = Progressive(args.effort)
     for name, make, at_a_time in (
         ("adult", partial(adult_with, args.columns), 8000),
         ("hospital", hospital, 5000),

@@ -77,6 +77,15 @@ def parquet_bytes(frame: pl.DataFrame) -> bytes:
     return buffer.getvalue()
 
 
+def parquet_frame(content: bytes) -> pl.DataFrame:
+    """The frame that was written so.
+
+    >>> parquet_frame(parquet_bytes(pl.DataFrame({"age": [31]}))).rows()
+    [(31,)]
+    """
+    return pl.read_parquet(io.BytesIO(content))
+
+
 def written_cells(content: bytes, separator: str = ",") -> pl.DataFrame:
     """The cells of a written table as texts, its rows as they stand in the file.
 

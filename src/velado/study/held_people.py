@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -12,7 +10,7 @@ from velado.data.history_file import HistoryFile
 from velado.data.keys import Key
 from velado.data.partition import Partition
 from velado.data.table import Table
-from velado.data.table_bytes import parquet_bytes
+from velado.data.table_bytes import parquet_bytes, parquet_frame
 from velado.errors import (
     GuaranteeNotMet,
     HistoryError,
@@ -47,7 +45,7 @@ def with_rows_of_leavers(recipe: Recipe, table: Table, file: HistoryFile, key: K
     content, record = file.rows(), Record.of(file.entries)
     if content is None or record.held is None:
         return table, 0
-    kept = pl.read_parquet(io.BytesIO(content))
+    kept = parquet_frame(content)
     person = table.schema.person
     assert person is not None
     missing = [name for name in table.frame.columns if name not in kept.columns]
@@ -279,7 +277,7 @@ def forget(file: HistoryFile, person: str, key: Key) -> None:
     said: dict[str, object] = {"kind": "forgotten", "place": place}
     content = file.rows()
     if content is not None and record.held is not None:
-        kept = pl.read_parquet(io.BytesIO(content))
+        kept = parquet_frame(content)
         home = record.held.home
         # The person's column is the one whose names the history knows; it is read off an entry, for no schema is at hand.
         column = next(str(one.said["person"]) for one in reversed(file.entries) if "person" in one.said)
