@@ -9,6 +9,7 @@ from velado.errors import ParameterError, TableError
 from velado.release.stream.manifest import check_chain
 from velado.release.stream.stream_settings import SourceSettings, StreamSettings
 
+from .random_streams import judged
 from .stream_trials import fed, least_candidates, line, rows_of, stream_of
 
 
@@ -186,3 +187,9 @@ def test_settings_that_cannot_work_are_refused() -> None:
         StreamSettings(schema="s.toml", source=SourceSettings(kind="mqtt", topic="t"))
     with pytest.raises(ParameterError, match="no 'path'"):
         StreamSettings(schema="s.toml", source=SourceSettings(kind="files"))
+
+
+def test_no_window_of_a_random_stream_shows_fewer_than_k_people() -> None:
+    """A few; `benchmarks/streams_random.py` draws a hundred thousand."""
+    made = [judged(number) for number in range(6)]
+    assert not any(one.below for one in made) and sum(one.rows for one in made) > 20
