@@ -41,3 +41,16 @@ def test_the_python_runs(place: Path) -> None:
     assert names["answer"].frame.height == 3 and names["answer"].guarantee.most_rows == 4
     names["session"].close()
     names["ledger"].close()
+
+
+def test_the_readmes_question_runs_on_the_schema_that_inspect_wrote(place: Path) -> None:
+    (place / "schema.toml").unlink()
+    readme = (PAGE.parents[2] / "README.md").read_text("utf-8")
+    lines = [line.split("  #")[0] for line in readme.splitlines()]
+    inspect = next(line for line in lines if line.startswith("velado inspect patients.csv"))
+    asked = next(line for line in lines if line.startswith("velado query patients.csv"))
+    for line in (inspect, asked, "velado ledger show patients.csv.ledger"):
+        assert run(shlex.split(line)[1:]) == 0, line
+    written = (place / "schema.toml").read_text("utf-8")
+    # Two rows a person, which is a round number; to be confirmed, and no other cell is in it.
+    assert "max_rows = 2\n" in written and "Confirm max_rows" in written and "p17" not in written

@@ -194,6 +194,9 @@ def inspect(
         separator=None if table.separator == "," else table.separator,
     )
     person = schema.person.name if schema.person else None
+    if person is not None and table.behind is None:
+        most = replace(schema.columns[person], max_rows=_most_rows(table.with_schema(schema), person))
+        schema = schema.with_columns(most if one.name == person else one for one in schema.columns.values())
     quasi = [column.name for column in schema.quasi]
     proposed = table.with_schema(schema)
     return Inspection(
@@ -266,6 +269,13 @@ def people_in(table: Table, person: str) -> int:
     2
     """
     return table.once(("people", person), lambda: value_codes(table, table.schema.columns[person])[1] - 1)
+
+
+def _most_rows(table: Table, person: str) -> int:
+    """The least of 1, 2, 5, 10, 20, 50 ... that no person's rows exceed: a proposal that tells nobody's own number."""
+    rows = int(np.bincount(value_codes(table, table.schema.columns[person])[0], minlength=2)[1:].max())
+    steps: list[int] = [digit * 10**power for power in range(7) for digit in (1, 2, 5)]
+    return next(step for step in steps if step >= min(rows, 10**6))
 
 
 def _seen(table: Table, name: str) -> SeenColumn:
@@ -480,8 +490,8 @@ def _proposed(finding: ColumnFinding) -> Column:
 def schema_toml(inspection: Inspection) -> str:
     """The proposed schema as a TOML file to read and edit: one comment on each column says why.
 
-    Parsed again it is the same schema. There is no cell in it, not even bounds: those of the data would be
-    the smallest and largest cell. Comments are in the language spoken.
+    Parsed again it is the same schema. There is no cell in it, neither bounds nor values: those of the data would be
+    cells. max_rows of the person is a round number to confirm. Comments are in the language spoken.
 
     >>> from velado.testing.examples import small_table
     >>> print(schema_toml(inspect(small_table(sexo=("other", "text", "F M F"))))[-55:].strip())
@@ -527,6 +537,14 @@ def schema_toml(inspection: Inspection) -> str:
         bare = re.fullmatch(r"[A-Za-z0-9_-]+", finding.name)
         key = finding.name if bare else _written(finding.name)
         lines += _table(f"columns.{key}", schema.columns[finding.name].to_dict())
+        if schema.columns[finding.name].max_rows is not None:
+            confirm = say(
+                "Confirm max_rows: how many rows of one person count in a private answer, from what is known of the data."
+            )
+            lines.insert(-1 - lines[::-1].index(f"[columns.{key}]"), _remark(confirm))
+        if finding.kind == "categorical" and finding.role in ("quasi", "sensitive", "other"):
+            listed = told(say("the public list of its values, needed for GROUP BY in private answers"))
+            lines.append(f'# values = ["{told(say("VALUE"))}", ...]  # {listed}')
         if finding.role == "quasi" and finding.kind == "numeric":
             public = told(say("public limits of the column, by which loss is measured"))
             lines.append(f"# bounds = [{told(say('LEAST'))}, {told(say('GREATEST'))}]  # {public}")
