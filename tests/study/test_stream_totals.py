@@ -156,7 +156,7 @@ def test_one_unit_moves_the_blocks_of_totals_so_far_by_no_more_than_was_paid_for
     assert running is not None and not running.flat and running.charge <= 3
     reach = {"event": 1, "window:3": 3, "person": 2000}[protect]
     rows = 1 if protect == "event" else 2
-    state, loss = Exact.empty(2000, 1), 0.0
+    state, loss = Exact.empty(2000, 1, len(running.levels)), 0.0
     for t in range(2000):
         state, whole = state.after(np.array([rows if t < reach else 0]))
         loss += sum(float(sums[0]) / running.levels[level].scale for level, sums in whole.items())
