@@ -14,7 +14,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PLACE = ROOT / "docs" / "pictures"
-SCREENS = ("open", "people", "roles", "hierarchies", "promise", "compare", "look", "sign", "history", "streams")
+SCREENS = (
+    "open",
+    "people",
+    "roles",
+    "hierarchies",
+    "promise",
+    "compare",
+    "look",
+    "sign",
+    "history",
+    "streams",
+)
 TONGUES = ("en", "pt")
 WIDTH, HEIGHT = 1000, 760
 
