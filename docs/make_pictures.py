@@ -14,7 +14,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PLACE = ROOT / "docs" / "pictures"
-SCREENS = ("open", "people", "roles", "hierarchies", "promise", "compare", "look", "sign", "history")
+SCREENS = (
+    "open",
+    "people",
+    "roles",
+    "hierarchies",
+    "promise",
+    "compare",
+    "look",
+    "sign",
+    "history",
+    "streams",
+)
 TONGUES = ("en", "pt")
 WIDTH, HEIGHT = 1000, 760
 
@@ -43,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             with desks.running(project) as desk:
                 browser.go(desk.address)
                 hands = hands_of.Hands(browser, 1280)
-                if asked.only != ["open"]:  # the first screen is there without a walk
+                if set(asked.only or SCREENS) - {"open", "streams"}:  # those are there without a walk
                     _walk(browser, hands, desk.origin)
                 browser.send(
                     "Emulation.setDeviceMetricsOverride",
@@ -52,8 +63,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     deviceScaleFactor=1,
                     mobile=False,
                 )
-                for tongue in asked.lang or TONGUES:
-                    for screen in asked.only or SCREENS:
+                for screen in asked.only or SCREENS:
+                    if screen == "streams":  # last: from then on every screen lists this one
+                        desks.run_a_stream(project, 8)
+                    for tongue in asked.lang or TONGUES:
                         path = "hierarchies/6" if screen == "hierarchies" else screen
                         browser.go(f"{desk.origin}/{path}?lang={tongue}")
                         if screen == "promise":

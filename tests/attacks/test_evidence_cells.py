@@ -5,9 +5,11 @@ import hashlib
 import html
 import io
 import json
+import re
 import urllib.parse
 import zipfile
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
@@ -129,6 +131,46 @@ def test_no_cell_stands_in_a_pack_in_any_form(tmp_path: Path, law: str, operatio
     assert {name: hits for name, hits in found.items() if hits} == {}
     figures = (out / "private/measured.json").read_bytes()
     assert not any(form in figures for column in values.values() for value in column for form in forms(value))
+
+
+def other_words(frame: pl.DataFrame) -> pl.DataFrame:
+    """The same table in other values: numbers moved by a round step, names changed; order and distances as they were."""
+    return frame.with_columns(
+        age=pl.col("age") + 100, city=pl.col("city").str.replace("^", "Z"), illness="X" + pl.col("illness")
+    )
+
+
+def test_a_pack_of_other_values_differs_in_digests_alone(tmp_path: Path) -> None:
+    """Short numbers, such as an age of 46, stand in percentages by chance; so the values are changed, and the pack stays."""
+    frame = pl.DataFrame(
+        {
+            "age": [20 + (7 * n) % 40 for n in range(ROWS)],
+            "city": ["ABC"[n % 3] for n in range(ROWS)],
+            "illness": [("flu", "cold", "gout", "asthma")[(n * n + n // 5) % 4] for n in range(ROWS)],
+        }
+    )
+    columns = {
+        "age": {"role": "quasi", "kind": "numeric"},
+        "city": {"role": "quasi", "values": ["A", "B", "C"]},
+        "illness": {"role": "sensitive"},
+    }
+    told = []
+    for at, one in enumerate((frame, other_words(frame))):
+        named = {**columns, "city": {"role": "quasi", "values": sorted(set(one["city"].to_list()))}}
+        schema = Schema.from_dict({"columns": named})
+        publish(one, schema, "mondrian", (LDiversity(2),), k=4, out=tmp_path / f"{at}", key=KEY)
+        files = gather_evidence(
+            tmp_path / f"{at}", "lgpd", key=KEY, language="pt", now=datetime(2026, 1, 2, tzinfo=UTC)
+        ).files
+        told.append(
+            {
+                name: re.sub(rb"[0-9a-f]{64}", b"#", content)
+                for name, content in files.items()
+                if name != "pack.sig"
+            }
+        )
+    assert told[0].keys() == told[1].keys()
+    assert [name for name in told[0] if told[0][name] != told[1][name]] == []
 
 
 def test_the_search_would_find_a_value_in_any_form() -> None:

@@ -219,6 +219,22 @@ def running(folder: Path, *flags: str) -> Iterator[Running]:
                 pipe.close()
 
 
+def run_a_stream(project: Path, windows: int) -> Path:
+    """The folder of a stream in the project, after so many windows of made-up people."""
+    from velado.release.stream.connectors.runner import run_stream
+
+    from ...release.stream.test_running import SCHEMA, STREAM, write_lines
+
+    ward = project / "ward"
+    ward.mkdir()
+    (ward / "schema.toml").write_text(SCHEMA)
+    (ward / "owner.key").write_bytes(bytes(range(40)))
+    (ward / "stream.toml").write_text(STREAM)
+    write_lines(ward, windows)
+    run_stream(ward / "stream.toml")
+    return ward
+
+
 def copy_sample(folder: Path, rows: int | None = None) -> Path:
     """The sample hospital table, or its first rows, as a project."""
     from velado.data.samples import hospital_csv

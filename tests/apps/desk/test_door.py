@@ -33,6 +33,14 @@ def test_a_wrong_ticket_or_cookie_is_refused(desk: Desk) -> None:
     assert desk.get("/?ticket=%C3%A9").status == 401
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_nothing_is_answered_to_another_site_though_the_cookie_came_along(desk: Desk, site: str) -> None:
+    for path in ("/open", "/history", "/jobs/x", "/"):
+        assert desk.get(path, sec_fetch_site=site).status == 403, path
+    for own in ("same-origin", "none", ""):
+        assert desk.get("/open", sec_fetch_site=own).status == 200
+
+
 @pytest.mark.parametrize("host", ["evil.example:8001", "127.0.0.1", "127.0.0.1:80", "[::1]:8001", ""])
 def test_a_foreign_name_for_this_machine_is_refused(desk: Desk, host: str) -> None:
     assert desk.get("/open", host=host).status == 421

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from velado.apps.desk import undoing
-from velado.apps.desk.tree_shown import children
+from velado.apps.desk.tree_shown import bundled, children
 from velado.data.hierarchies import tree_of
 from velado.data.hierarchies.icd10 import BLOCKS, CHAPTERS, ICD10
 from velado.data.schema import Column
@@ -101,3 +101,51 @@ def test_codes_of_diagnoses_stand_with_what_they_stand_for() -> None:
     assert [one["title"] for one in below] == [BLOCKS["J09-J18"], BLOCKS["J20-J22"]]
     shelves = from_paths([("shelf 1", "J00-J99"), ("shelf 2", "J00-J99")], "place")
     assert [one["title"] for one in children(shelves, shelves.root)["nodes"]] == [""]
+
+
+LEVELS = "Belém;North;*\nRecife;Coast;*\nViçosa;Inland;*\n"
+
+
+def spec_of(desk: Desk, name: str):
+    recipe = desk.project.recipe()
+    assert recipe is not None
+    return recipe.schema.columns[name].taxonomy
+
+
+def test_a_hierarchy_goes_out_and_comes_back_as_a_level_file(desk: Desk) -> None:
+    place = f"/hierarchies/{desk.number('city')}"
+    assert desk.post(f"{place}/levels", levels=f"\ufeff{LEVELS}").status == 303
+    spec = spec_of(desk, "city")
+    assert spec is not None and spec.file is not None
+    assert (desk.folder / spec.file).read_text() == LEVELS  # what other commands read
+    saved = desk.get(f"{place}/levels.csv")
+    assert "attachment" in saved.headers["content-disposition"]
+    assert desk.post(f"{place}/builder", builder="flat", options="").status == 303
+    assert spec_of(desk, "city") != spec
+    assert desk.post(f"{place}/levels", levels=saved.text).status == 303
+    assert spec_of(desk, "city").paths == spec.paths
+    before = desk.state()
+    for broken in ("Belém;North\nBelém;South\n", "Belém;North;*\nRecife;*\n"):
+        assert desk.post(f"{place}/levels", levels=broken).status == 409, broken
+    assert desk.state() == before
+
+
+def test_values_without_a_place_are_listed_and_placed(desk: Desk) -> None:
+    place = f"/hierarchies/{desk.number('city')}"
+    assert desk.post(f"{place}/levels", levels=LEVELS.replace("Viçosa;Inland;*\n", "")).status == 303
+    page = desk.get(place)
+    assert "1 value has no place" in page.words and '<option value="Viçosa" selected>' in page.text
+    options = page.text.split('id="under"')[1].split("</select>")[0]
+    coast = next(part.split('"')[0] for part in options.split('value="')[1:] if ">Coast<" in part)
+    assert desk.post(f"{place}/place", value="Viçosa", under=coast).status == 303
+    assert "has no place" not in desk.get(place).words
+    assert ("Viçosa", "Coast") in {tuple(path[:2]) for path in spec_of(desk, "city").paths}
+
+
+def test_every_bundled_hierarchy_can_be_taken(desk: Desk) -> None:
+    place = f"/hierarchies/{desk.number('city')}"
+    for name, _ in bundled():
+        assert f'<option value="{name}"' in desk.get(place).text
+        assert desk.post(f"{place}/builder", builder=name, options="").status == 303
+        assert spec_of(desk, "city").builder == name
+        assert desk.get(place).status == 200  # values that it does not know are told, not an error

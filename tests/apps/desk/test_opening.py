@@ -73,6 +73,11 @@ def test_a_link_that_leads_out_is_refused(desk: Desk, tmp_path_factory: pytest.T
     secret.write_text("a\n1\n")
     (desk.folder / "link.csv").symlink_to(secret)
     assert desk.post("/open/choose", file="link.csv").status == 409
+    (desk.folder / "own.csv").write_text("a\n1\n")
+    (desk.folder / "same.csv").symlink_to(desk.folder / "own.csv")
+    (desk.folder / "gone.csv").symlink_to(desk.folder / "nothing.csv")
+    assert set(desk.project.files()) == {"own.csv", "same.csv"}
+    assert "own.csv" in desk.get("/open").words and "link.csv" not in desk.get("/open").words
 
 
 def test_what_broken_uploads_left_is_gone_after_a_start(tmp_path: Path) -> None:

@@ -2,26 +2,27 @@
 
 from pathlib import Path
 
-from velado.release.stream.connectors.runner import run_stream
-
-from ...release.stream.test_running import SCHEMA, STREAM, write_lines
-from .desks import Desk
+from .desks import Desk, run_a_stream
 
 
 def test_windows_of_a_stream_are_shown_while_it_runs(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     assert "No stream has run in this folder yet." in desk.get("/streams").words
     assert "/streams" not in desk.get("/open").text
-    ward = desk.project.folder / "ward"
-    ward.mkdir()
-    (ward / "schema.toml").write_text(SCHEMA)
-    (ward / "owner.key").write_bytes(bytes(range(40)))
-    (ward / "stream.toml").write_text(STREAM)
-    write_lines(ward, 2)
-    run_stream(ward / "stream.toml")
+    ward = run_a_stream(desk.project.folder, 2)
     with (ward / "private" / "windows.jsonl").open("ab") as log:
         log.write(b'{"window": 3, "be')  # a line that is being written
     page = desk.get("/streams")
     assert "ward/private: 2 windows" in page.words and "Smallest group" in page.words
     assert page.text.count('<th scope="row">') == 2 and 'href="/streams"' in desk.get("/open").text
     assert desk.get("/static/streams.js").status == 200
+    assert "ward/private: 2 janelas" in desk.get("/streams?lang=pt").words
+
+
+def test_a_stream_that_runs_elsewhere_is_not_shown_through_a_link(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    run_a_stream(elsewhere, 1)
+    desk = Desk(tmp_path / "project")
+    (desk.project.folder / "ward").symlink_to(elsewhere / "ward")
+    assert "No stream has run in this folder yet." in desk.get("/streams").words

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ..service.browser import Browser, chromium
-from .desks import copy_sample, leftovers, people_csv, running
+from .desks import copy_sample, leftovers, people_csv, run_a_stream, running
 from .hands import Hands, axe_file, serious
 
 pytestmark = [
@@ -86,7 +86,8 @@ def test_from_a_file_to_a_signed_release_by_keyboard(
         assert json.loads((release / "signature.json").read_bytes())["name"] == "Ana Lima"
         assert (release / "evidence-lgpd.zip").exists() and leftovers(project) == []
         assert release.name in browser.text("main")
-        for screen in ("people", "compare", "hierarchies", "history"):
+        run_a_stream(project, 2)
+        for screen in ("people", "compare", "hierarchies", "history", "streams"):
             browser.go(f"{desk.origin}/{screen}")
             check(screen)
             if screen == "people":

@@ -361,6 +361,22 @@ def test_decisions_reach_the_pack_as_the_recipe_carries_them(decided) -> None:
     assert "open: altered (round), and gives this away still" in page
 
 
+def test_a_column_that_is_matched_by_itself_is_told_in_head_tests_and_annex(tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        {"age": [20 + n // 8 for n in range(40)], "pay": [900.5 + 37 * n for n in range(40)]}
+    )
+    columns = {"age": {"role": "quasi"}, "pay": {"role": "sensitive", "kind": "numeric"}}
+    done = publish(
+        frame, Schema.from_dict({"columns": columns}), "mondrian", k=4, out=tmp_path / "out", key=OWNER
+    )
+    made = gather_evidence(tmp_path / "out", "gdpr", key=OWNER, now=NOW)
+    page = made.files["evidence.html"].decode()
+    assert f"Smallest group {done.facts.smallest}; {done.facts.open_doors[1]} for who also reads pay." in page
+    assert "smallest group for who also reads pay" in page[page.index("Singling out: can") :]
+    assert "1 for who also reads pay" in made.files["annex.html"].decode()
+    verify_evidence(made.content, table=tmp_path / "out/release/table.csv", now=LATER)
+
+
 @pytest.mark.parametrize(
     ("change", "match"),
     [

@@ -2,7 +2,8 @@
 
 The desk listens on the loopback address alone, but any page in the same browser can send requests there. So the name in
 the Host header must be ours (a foreign name that leads here is DNS rebinding), the cookie must be the one that the
-one-time address gave, and whatever changes something must carry the page's own token and come from our origin.
+one-time address gave, and whatever changes something must carry the page's own token and come from our origin. Where the
+browser says that another site asks, nothing is answered at all: that it keeps our cookie from such requests is not relied on.
 """
 
 from __future__ import annotations
@@ -133,12 +134,13 @@ class Door:
         known = cookies.get(self._session.name, "")
         if not hmac.compare_digest(known.encode(), self._session.cookie.encode()):
             return problem(_stranger(), 401)
+        # Another program's page on this machine is the same site, for sites know no ports.
+        if given.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            return problem(_foreign(), 403)
         if scope["method"] in ("GET", "HEAD"):
             return None
         origin = given.get("origin")
         if origin is not None and origin not in [f"http://{host}" for host in self._session.hosts]:
-            return problem(_foreign(), 403)
-        if given.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return problem(_foreign(), 403)
         return None
 

@@ -137,7 +137,7 @@ class Project:
             place.exists()  # a name too long for the system is found out here
         except (OSError, ValueError):
             place = Path("/")
-        if not place.is_relative_to(self.folder.resolve()):
+        if not self.holds(place):
             raise InputError(
                 "This name leads out of the project's folder.",
                 "The desk reads and writes below that folder alone.",
@@ -145,15 +145,22 @@ class Project:
             )
         return place
 
+    def holds(self, place: Path) -> bool:
+        """Whether *place* lies below the folder once every link is followed."""
+        return place.resolve().is_relative_to(self.folder.resolve())
+
     def files(self) -> list[str]:
-        """Files of the folder and of uploads that may be tables, the newest first."""
+        """Files of the folder and of uploads that may be tables, the newest first; no link that leads out."""
         places = [self.folder, self.desk / "uploads"]
         found = [
             path
             for place in places
             if place.is_dir()
             for path in place.iterdir()
-            if path.suffix.lower() in TABLES and path.is_file() and not path.name.startswith((".", _PART))
+            if path.suffix.lower() in TABLES
+            and not path.name.startswith((".", _PART))
+            and path.is_file()
+            and self.holds(path)
         ]
         found.sort(key=lambda path: path.stat().st_mtime, reverse=True)
         return [path.relative_to(self.folder).as_posix() for path in found]

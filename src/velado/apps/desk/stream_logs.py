@@ -16,7 +16,7 @@ LOG = "windows.jsonl"
 def logs(project: Project) -> list[Path]:
     """The logs of the streams in the project's folder, at most two folders deep, the last one written first."""
     found = [*project.folder.glob(f"*/{LOG}"), *project.folder.glob(f"*/*/{LOG}")]
-    inside = [one for one in found if one.is_file() and not one.is_symlink()]
+    inside = [one for one in found if one.is_file() and not one.is_symlink() and project.holds(one)]
     return sorted(inside, key=lambda one: -one.stat().st_mtime)[:_MOST_STREAMS]
 
 

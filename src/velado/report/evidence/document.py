@@ -257,6 +257,25 @@ def _not_examined(told: Document) -> list[str]:
     return [code for code, holds in checks if holds]
 
 
+def smallest_behind_doors(measured: Document) -> tuple[int, list[str]] | None:
+    """The smallest group for who also reads the columns of side doors, and these columns; None where no door makes groups.
+
+    Columns that tell a quasi-identifier are read together; one that can be matched by itself is read alone, and may do worse.
+
+    >>> door = {"column": "pay", "together": [], "smallest_group": 1}
+    >>> singling = {"smallest_with_side_doors": 3, "side_door_columns": ["born"]}
+    >>> smallest_behind_doors({"singling_out": singling, "side_doors": [door]})
+    (1, ['pay'])
+    """
+    single = measured["singling_out"]
+    told = [
+        (single["smallest_with_side_doors"], list(single["side_door_columns"])),
+        *((one["smallest_group"], one["together"] or [one["column"]]) for one in measured["side_doors"]),
+    ]
+    known = [one for one in told if one[0] is not None]
+    return min(known, key=lambda one: one[0]) if known else None
+
+
 # ---- what a pack may not say
 
 

@@ -24,7 +24,13 @@ from velado.report.blocks import (
     table,
     text,
 )
-from velado.report.evidence.document import Document, decision_on, same_promise, told_door
+from velado.report.evidence.document import (
+    Document,
+    decision_on,
+    same_promise,
+    smallest_behind_doors,
+    told_door,
+)
 from velado.report.evidence.laws import LAWS
 from velado.report.evidence.laws._law import part_section, promises_told
 from velado.report.phrases import FATES, ROLES, phrase, verdict_of, verdict_sentence
@@ -81,13 +87,14 @@ def evidence_page(document: Document) -> Page:
     unit = document["found"]["unit"]
     risk = None if measured is None else measured["singling_out"]["highest_risk"]
     details = [promises_told(document)]
-    if measured is not None and measured["singling_out"]["smallest_with_side_doors"] is not None:
+    behind = None if measured is None else smallest_behind_doors(measured)
+    if measured is not None and behind is not None:
         details.append(
             say(
                 "Smallest group {smallest:,}; {behind:,} for who also reads {columns}.",
                 smallest=measured["singling_out"]["smallest_rows"],
-                behind=measured["singling_out"]["smallest_with_side_doors"],
-                columns=listed(measured["singling_out"]["side_door_columns"]),
+                behind=behind[0],
+                columns=listed(behind[1]),
             )
         )
     return Page(
@@ -281,14 +288,10 @@ def _tests(document: Document) -> Section:
             for limit, part in single["share_above"].items()
         ),
     ]
-    if single["smallest_with_side_doors"] is not None:
+    behind = smallest_behind_doors(measured)
+    if behind is not None:
         rows.append(
-            (
-                say(
-                    "smallest group for who also reads {columns}", columns=listed(single["side_door_columns"])
-                ),
-                count(single["smallest_with_side_doors"]),
-            )
+            (say("smallest group for who also reads {columns}", columns=listed(behind[1])), count(behind[0]))
         )
     linkage = link["record_linkage"]
     linked: list[tuple[str, str]] = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -48,6 +49,7 @@ def show(request: Request) -> Response:
         job, open_now = finished(walk), None
     except InputError as error:
         job, open_now = None, error
+    key = settings_of(request).key
     recipient, purpose = previewing.told_by(walk.answers.preset)
     return page(
         request,
@@ -63,7 +65,8 @@ def show(request: Request) -> Response:
         purpose=purpose,
         waits=waits,
         released=signing.released(project),
-        key=settings_of(request).key,
+        # The line is for a shell, and paths may hold spaces.
+        key=None if key is None else shlex.quote(str(key)),
         done="done" in request.query_params,
         today=now()[:10],
         account=user(),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from velado.report.blocks import Section, Table, section
+from velado.report.evidence.document import smallest_behind_doors
 from velado.report.phrases import phrase, promise_named, verdict_of
 from velado.text import NOTHING, count, join, listed, plain, say, share
 
@@ -150,12 +151,10 @@ def singling_out_told(document: Document) -> str:
         alone=found["unique_rows"],
         risk=share(found["highest_risk"]),
     )
-    behind = found["smallest_with_side_doors"]
+    behind = smallest_behind_doors(measured)
     if behind is None:
         return told
-    more = say(
-        "{behind:,} for who also reads {columns}", behind=behind, columns=listed(found["side_door_columns"])
-    )
+    more = say("{behind:,} for who also reads {columns}", behind=behind[0], columns=listed(behind[1]))
     return join((told, more), "; ")
 
 
