@@ -304,3 +304,45 @@ def test_declared_bounds_within_anything_cost_nothing(
         wish("--within", "3", "--extremes", "bound", "--budget", "1", sql="SELECT MAX(age) FROM people") == 0
     )
     assert "declared bound" in capsys.readouterr().out
+
+
+def test_a_price_says_how_many_such_questions_the_rest_of_the_budget_pays(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask("--price", "--budget", "7", "--lang", "en") == 0
+    assert "epsilon 7 is left: enough for 3 such questions" in capsys.readouterr().out
+    assert ask("--budget", "7") == 0
+    capsys.readouterr()
+    assert ask("--price", epsilon="1") == 0
+    assert "epsilon 5 is left: enough for 5 such questions" in capsys.readouterr().out
+    assert ask("--price", "--json", epsilon="1") == 0
+    assert json.loads(capsys.readouterr().out)["questions"] == 5
+    # Another measure than the ledger's is no part of it.
+    assert run(["query", "people.csv", "-s", "schema.toml", "--price", "--rho", "1", COUNT]) == 0
+    assert "such question" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("within", "measure"), [("5", "epsilon"), ("150", "rho")])
+def test_an_epsilon_with_a_delta_is_held_as_what_pays_more_such_questions(
+    place: Path, capsys: pytest.CaptureFixture[str], within: str, measure: str
+) -> None:
+    base = ["query", "people.csv", "-s", "schema.toml", "--within", within, COUNT, "--json"]
+    owner = [*base, "--budget", "4", "--delta", "1e-9"]
+    pure = [*base, "--budget", "4", "--price"]
+    assert run([*owner, "--price"]) == 0
+    priced = json.loads(capsys.readouterr().out)
+    assert priced["measure"] == priced["account"]["measure"] == measure
+    assert run(pure) == 0
+    told = json.loads(capsys.readouterr().out)
+    # Without a delta nothing but a pure promise is ever made, however much more another would pay.
+    assert told["measure"] == "epsilon"
+    assert (priced["questions"] > told["questions"]) == (measure == "rho")
+    assert run(owner) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert first["guarantee"]["budget"]["measure"] == measure
+    if measure == "rho":
+        assert 3.99 < first["guarantee"]["budget"]["implies"]["epsilon"] <= 4
+    # The next question needs neither total nor delta: it is counted as the ledger counts.
+    assert run([*base, "--price"]) == 0
+    later = json.loads(capsys.readouterr().out)
+    assert later["measure"] == measure and later["questions"] == priced["questions"] - 1

@@ -7,13 +7,13 @@ of (epsilon, delta) is held as the largest rho whose conversion rho + 2 sqrt(rho
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeAlias
 
-from velado.errors import ParameterError
+from velado.errors import ParameterError, QueryRefused
 from velado.settings import Setting, Where, comma_hint, fraction_of, read_value
 from velado.text import Sentence, say
 
@@ -244,6 +244,39 @@ def _log_of_inverse(delta: Fraction) -> float:
     return -math.log1p(-float(1 - delta)) if delta > Fraction(1, 2) else -math.log(float(delta))
 
 
+def how_many(left: Fraction, charge: Fraction) -> int:
+    """How many questions of that cost what is left still pays, costs being added exactly.
+
+    >>> how_many(Fraction(1), Fraction(3, 10))
+    3
+    """
+    return max(0, math.floor(left / charge))
+
+
+def roomiest(budgets: Sequence[Budget], price: Callable[[Budget], Fraction]) -> Budget:
+    """The one of several ways to hold the same promise that pays most questions such as the one *price* tells of; the first of equals.
+
+    Pure epsilon keeps (epsilon, delta) too, for every delta, so an owner who declares both loses nothing by either way. For
+    k counts of one half-width pure epsilon costs k times as much, the (epsilon, delta) behind rho about sqrt(k) times.
+    A way in which the question may not be asked at all is passed over; where that is each of them, the first one's error is raised.
+
+    >>> both = (Budget.epsilon(2), Budget.approximate(2, "1e-9"))
+    >>> few, many = {"epsilon": "0.1", "rho": "0.01"}, {"epsilon": "0.01", "rho": "0.0001"}
+    >>> [roomiest(both, lambda held: Fraction(costs[held.measure])).measure for costs in (few, many)]
+    ['epsilon', 'rho']
+    """
+    room: list[tuple[Fraction, Budget]] = []
+    refused: list[QueryRefused] = []
+    for budget in budgets:
+        try:
+            room.append((budget.total / price(budget), budget))
+        except QueryRefused as error:
+            refused.append(error)
+    if not room:
+        raise refused[0]
+    return max(room, key=lambda one: one[0])[1]
+
+
 # What a ledger is asked and says of itself; where it is kept is `velado.query.store`'s business.
 #
 # Order of an answer: reserve (durable) -> compute and draw -> record the answer (durable) -> reply. A crash between the
@@ -299,6 +332,11 @@ class LedgerState:
     def left(self) -> Fraction:
         """What can still be spent by all analysts together."""
         return self.budget.total - self.spent
+
+    def left_for(self, analyst: str) -> Fraction:
+        """What this analyst can still spend: the cap, where there is one, or what is left for all."""
+        own = self.by_analyst.get(analyst, Fraction(0))
+        return min(self.left, self.caps.get(analyst, own + self.left) - own)
 
     def to_dict(self) -> Facts:
         """Exact fractions as text, with floats beside the totals."""

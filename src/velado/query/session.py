@@ -27,7 +27,7 @@ from velado.data.table import Table
 from velado.errors import EngineError, ParameterError
 from velado.query.accuracy import Wish, check_least, check_most, least_spend, suggested_spend
 from velado.query.answer import Answer, Cost, Making, frame
-from velado.query.budget import Budget, Charge, LedgerState, exact, implied, spend_of
+from velado.query.budget import Budget, Charge, LedgerState, exact, how_many, implied, spend_of
 from velado.query.engines import engine_for_table
 from velado.query.groups import Proposal
 from velado.query.kept_answers import entry_text, fingerprints, read_draws, write_draws
@@ -370,6 +370,10 @@ class Session:
             stored=found is not None,
             receipt=receipt,
         )
+
+    def how_many(self, price: QueryPlan | WorkloadPlan) -> int | None:
+        """How many questions of that price the analyst can still pay from what is left; None of one that costs nothing."""
+        return how_many(self.state().left_for(self.analyst), price.charge) if price.charge else None
 
     def state(self) -> LedgerState:
         """The account as it stands."""

@@ -11,14 +11,23 @@ from pathlib import Path
 
 from velado.data.schema import Schema
 from velado.query.answer import Answer, Cost
-from velado.query.budget import Budget, LedgerState, epsilon_of, exact, measure_word, rounded, tiny
+from velado.query.budget import (
+    Budget,
+    LedgerState,
+    epsilon_of,
+    exact,
+    how_many,
+    measure_word,
+    rounded,
+    tiny,
+)
 from velado.query.draws import DrawFacts
 from velado.query.plan import PlanFacts, ValueReading
 from velado.query.store import QUESTION, Entry
 from velado.query.unit import Promise
 from velado.query.workload.workload import WorkloadAnswer
 from velado.report.blocks import Table
-from velado.text import Sentence, moment, number, say, written
+from velado.text import Sentence, moment, number, say, say_n, written
 
 # Between two columns of a table as the terminal draws it.
 GAP = 3
@@ -116,13 +125,8 @@ def ledger_lines(state: LedgerState, seal: Path, newest: Sequence[ShownEntry]) -
             [say("left"), amount(state.left)],
         ],
     )
-    implied = budget.to_dict().get("implies")
-    if implied:
-        yield say(
-            "With delta {delta} the budget stands for an epsilon of {epsilon}.",
-            epsilon=number(implied["epsilon"], 6),
-            delta=f"{implied['delta']:g}",
-        )
+    if (promise := promise_line(budget)) is not None:
+        yield promise
     names = sorted({*state.by_analyst, *state.caps})
     if names:
         caps = {name: amount(limit) for name, limit in state.caps.items()}
@@ -411,6 +415,41 @@ def charge_line(charge: Fraction | str, asked: Budget) -> Sentence:
         cost=amount(charge),
         asked=amount(asked.total),
     )
+
+
+def promise_line(budget: Budget) -> Sentence | None:
+    """What a rho with a delta promises, in the words of an owner who declared both; None of another budget.
+
+    >>> promise_line(Budget.approximate(2, "1e-9"))
+    'With delta 1e-09 the budget stands for an epsilon of 2.'
+    """
+    if budget.delta is None:
+        return None
+    return say(
+        "With delta {delta} the budget stands for an epsilon of {epsilon}.",
+        epsilon=number(epsilon_of(budget.total, budget.delta), 6),
+        delta=f"{float(budget.delta):g}",
+    )
+
+
+def room_lines(charge: Fraction, account: Budget | None, left: Fraction) -> Iterator[Sentence]:
+    """How many questions of that cost what is left of the account pays, and what a rho stands for; nothing without an account.
+
+    >>> for line in room_lines(Fraction(1, 3), Budget.epsilon(2), Fraction(1)): print(line)
+    Of the budget epsilon 1 is left: enough for 3 such questions.
+    """
+    if account is None or not charge:
+        return
+    n = how_many(left, charge)
+    yield say_n(
+        "Of the budget {measure} {left} is left: enough for {n} such question.",
+        "Of the budget {measure} {left} is left: enough for {n} such questions.",
+        n,
+        measure=measure_word(account.measure),
+        left=amount(left),
+    )
+    if (promise := promise_line(account)) is not None:
+        yield promise
 
 
 def _price_row(draw: DrawFacts, with_rank: bool) -> list[str]:

@@ -62,7 +62,10 @@ def test_the_price_costs_nothing_and_is_what_is_charged(service: Running) -> Non
     assert answer["cost"]["spent"] == price["cost"]["charge"]
     # Whether it is stored depends on whether the table changed: nobody paid to know that.
     again = service.call("POST", "/v1/price", {"dataset": "people", "sql": sql, "spend": 0.25}).json
-    assert "stored" not in price and {**again, "left": None} == {**price, "left": None}
+    later = {"left": None, "questions": None}
+    for one in (price, again):
+        assert one["questions"] == Fraction(one["left"]["exact"]) // Fraction(one["cost"]["charge"])
+    assert "stored" not in price and {**again, **later} == {**price, **later}
 
 
 @pytest.mark.slow

@@ -45,7 +45,16 @@ class PriceFlags:
     ] = None
     epsilon: flags.Epsilon = None
     rho: flags.Rho = None
-    delta: flags.Delta = None
+    delta: Annotated[
+        str | None,
+        option(
+            "--delta D",
+            help=(
+                "With --rho: the delta at which it is told as an epsilon. With --budget alone: the promise is that epsilon but for a "
+                "chance of D, and is held as epsilon or as rho, whichever pays more questions like this one."
+            ),
+        ),
+    ] = None
     budget: Annotated[
         str | None,
         option(
@@ -64,23 +73,36 @@ class PriceFlags:
     analyst: Annotated[str, option("--analyst NAME", help="Who asks.")] = "owner"
     price: Annotated[bool, option("--price", help="Say what it would cost, and ask nothing.")] = False
 
-    def allowed(self, usual: Callable[[Measure], Fraction] | None) -> Budget | None:
-        """What this question may cost, or as much as the table's size suggests; None where its accuracy alone decides."""
+    def either(self) -> tuple[Budget, ...]:
+        """The ways to hold a total that was promised as an epsilon with a delta, the stronger first; none where it was not."""
+        from velado.query.budget import Budget
+
+        if self.delta is None or self.budget is None or self.epsilon is not None or self.rho is not None:
+            return ()
+        return Budget.epsilon(self.budget), Budget.approximate(self.budget, self.delta)
+
+    def allowed(
+        self, usual: Callable[[Measure], Fraction] | None, counted: Measure = "epsilon"
+    ) -> Budget | None:
+        """What this question may cost, or as much as the table's size suggests; None where its accuracy alone decides.
+
+        Where neither epsilon nor rho was named, it is *counted* as the account is.
+        """
         from velado.query.budget import Budget, spend_of
         from velado.settings import Where
 
         both = self.epsilon is not None and self.rho is not None
         none = self.epsilon is None and self.rho is None
-        if both or (self.delta is not None and self.rho is None):
+        if both or (self.delta is not None and self.rho is None and not self.either()):
             raise ParameterError(
                 "A question is asked with either --epsilon, or --rho (and, if you like, --delta).",
-                "It is the most this question may cost.",
-                "Write for example --epsilon 0.5.",
+                "It is the most this question may cost. Without both, --delta goes with --budget.",
+                "Write for example --epsilon 0.5, or --within 20 --budget 2 --delta 1e-9.",
             )
         if none and self.within is not None:
             return None
         if none and usual is not None:
-            return Budget.epsilon(usual("epsilon"))
+            return Budget(counted, usual(counted))
         if none:
             raise ParameterError(
                 "It was not said how exact the answer is to be, nor what it may cost.",
@@ -99,13 +121,18 @@ class PriceFlags:
         if self.budget is None:
             return None
         total = Budget(asked.measure, spend_of(self.budget, "budget", Where("flag")), asked.delta)
+        self.check_total(asked, total)
+        return total
+
+    @staticmethod
+    def check_total(asked: Budget, total: Budget) -> None:
+        """Refuse a total that does not pay this question."""
         if total.total < asked.total:
             raise ParameterError(
                 "--budget is less than what this question may cost.",
                 "The ledger would be made and the question refused.",
-                "Lower --epsilon or --rho, or raise --budget.",
+                "Lower --epsilon or --rho, ask for a larger half-width, or raise --budget.",
             )
-        return total
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,7 +31,7 @@ from velado.apps.service.request_reading import (
 from velado.apps.service.tokens import Token
 from velado.query.accuracy import Within
 from velado.query.answer import Answer
-from velado.query.budget import LedgerState, Spend
+from velado.query.budget import LedgerState, Spend, how_many
 from velado.query.session import Confidence, confidence_level
 from velado.query.sql import parse
 from velado.query.store import people_state
@@ -128,7 +128,8 @@ async def _ask(token: Caller, service: Service, request: Request) -> JSONRespons
 async def _price(token: Caller, service: Service, request: Request) -> JSONResponse:
     """By how much each value would be off, mechanisms and cost, from public metadata alone. Nothing is asked, spent or looked at.
 
-    With "within" it is the least cost at which no value is off by more; "mostly_noise" warns of values that tell nothing.
+    With "within" it is the least cost at which no value is off by more; "mostly_noise" warns of values that tell nothing;
+    "questions" is how many of this cost the caller can still pay.
 
     Whether an answer is stored is not told: it depends on whether the table changed since, and nobody paid to
     know that.
@@ -144,8 +145,7 @@ async def _price(token: Caller, service: Service, request: Request) -> JSONRespo
         )
         state = await service.work(hosted.ledger.state)
         line.cost = "0"
-    own = state.by_analyst.get(token.analyst, Fraction(0))
-    left = min(state.left, state.caps.get(token.analyst, own + state.left) - own)
+    left = state.left_for(token.analyst)
     return ToldJSON(
         {
             "dataset": question.dataset,
@@ -154,6 +154,7 @@ async def _price(token: Caller, service: Service, request: Request) -> JSONRespo
             "cost": {"measure": plan.measure, "charge": str(plan.charge), "about": float(plan.charge)},
             "left": {"exact": str(left), "about": float(left)},
             "enough": plan.charge <= left,
+            "questions": how_many(left, plan.charge) if plan.charge else None,
             "guarantee": hosted.session.guarantee(plan.charge).to_dict(),
         }
     )

@@ -6,15 +6,14 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import OfSetting, OneOf, argument, command, option
+from velado.apps.cli.query_account import Ready
 from velado.apps.cli.query_flags import PaperFlags, PriceFlags, ProtectedFlags, SourceFlags, flag_of
 from velado.errors import InputError, ParameterError, QueryRefused
 from velado.text import say, written
@@ -90,7 +89,7 @@ def query(
         _refuse_workload(sql, schema, paper, extremes, output)
         assert schema is not None
         _answer_workload(
-            file, workload, _Ready.of(file, schema, price, protected, source, confidence), source, output
+            file, workload, Ready.of(file, schema, price, protected, source, confidence), source, output
         )
         return
     if source.remote and sql is None:
@@ -115,34 +114,22 @@ def query(
         _answer_as_in_the_paper(sql, file, schema, paper, price.ledger)
         return
     with show.waiting():
-        from velado.query.accuracy import Wish, check_least, check_most
-        from velado.query.budget import LEAST, Budget
         from velado.query.plan import plan, plan_within
         from velado.query.session import Session
         from velado.query.sql import parse
         from velado.query.store import account_of
-        from velado.settings import Where
 
-        ready = _Ready.of(file, schema, price, protected, source, confidence)
+        ready = Ready.of(file, schema, price, protected, source, confidence)
         declared, ledger, unit, name = ready.declared, ready.ledger, ready.unit, ready.name
-        sure, allowed = ready.sure, ready.allowed
+        sure = ready.sure
         question = parse(sql, declared, name)
-        if price.within is None:
-            assert allowed is not None
-            asked = allowed
-            made = plan(question, declared, unit, asked.measure, asked.total, extremes)
-            if made.draws:
-                check_least(asked.total, _least(price, file, ledger), asked.measure)
-        else:
-            wish = Wish.of(price.within, "within", Where("flag"))
-            measure = "epsilon" if allowed is None else allowed.measure
-            made = plan_within(
-                question, declared, unit, measure, wish, sure, extremes, least=_least(price, file, ledger)
-            )
-            check_most(made.charge, None if allowed is None else allowed.total, measure)
-            # An answer made of declared bounds costs nothing, but an account of nothing cannot be opened.
-            asked = Budget(measure, made.charge or LEAST, None if allowed is None else allowed.delta)
-        total = price.total(asked)
+        priced = ready.priced(
+            lambda measure, spend: plan(question, declared, unit, measure, spend, extremes),
+            lambda measure, wish, least: plan_within(
+                question, declared, unit, measure, wish, sure, extremes, least=least
+            ),
+        )
+        made, asked, total = priced.made, priced.asked, priced.total
         if not price.price:
             with closing(_engine(file, declared, unit, source, name)) as engine:
                 account = account_of(
@@ -166,12 +153,12 @@ def query(
                         confidence=confidence,
                     )
             notes = [*_account_notes(account, held, total), _receipt(account, answer)]
-    from velado.report.query_lines import answer_lines, price_lines, uncovered
+    from velado.report.query_lines import answer_lines, price_lines, room_lines, uncovered
 
     if price.price:
         told = made.to_dict(sure)
-        lines = price_lines(told, asked)
-        show.result(told, [*made.sentences(sure), *lines])
+        lines = [*price_lines(told, asked), *room_lines(made.charge, priced.account, priced.left)]
+        show.result({**told, **priced.facts()}, [*made.sentences(sure), *lines])
         return
     if output is not None:
         _write(output, answer)
@@ -182,88 +169,26 @@ def query(
     show.result(answer.to_dict, [*answer_lines(answer, asked.delta, width), *notes, *warnings])
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Ready:
-    """What a question is asked under, all of it public and checked before a ledger is made or a row is read."""
-
-    declared: Schema
-    ledger: str | Path | None
-    unit: Unit
-    name: str
-    sure: Fraction
-    allowed: Budget | None
-    price: PriceFlags
-
-    @classmethod
-    def of(
-        cls,
-        file: Path,
-        schema: Path,
-        price: PriceFlags,
-        protected: ProtectedFlags,
-        source: SourceFlags,
-        confidence: float,
-    ) -> _Ready:
-        """As the flags and the schema say."""
-        from velado.data.io import read_schema
-        from velado.query.accuracy import suggested_spend
-        from velado.query.session import analyst_name, check_unit_column, confidence_level, table_name
-
-        declared = read_schema(schema)
-        ledger = price.ledger or declared.dataset.ledger_file
-        if source.remote and (source.relation is None or ledger is None):
-            raise ParameterError(
-                "With a PostgreSQL engine --relation and --ledger are needed.",
-                "There is no file to name the table or to keep the ledger beside.",
-                "Name the table and a ledger, for example --relation admissions --ledger admissions.ledger.",
-            )
-        unit = protected.in_(declared)
-        check_unit_column(unit, declared)
-        sure = confidence_level(confidence)
-        analyst_name(price.analyst)
-        rows = declared.dataset.rows
-        usual = None if rows is None else partial(suggested_spend, unit, rows)
-        return cls(
-            declared=declared,
-            ledger=ledger,
-            unit=unit,
-            name=source.relation or table_name(file.name),
-            sure=sure,
-            allowed=price.allowed(usual),
-            price=price,
-        )
-
-
 def _answer_workload(
-    file: Path, workload: Path, ready: _Ready, source: SourceFlags, output: Path | None
+    file: Path, workload: Path, ready: Ready, source: SourceFlags, output: Path | None
 ) -> None:
     """Price the questions of a file or ask them, for one charge."""
     with show.waiting():
-        from velado.query.accuracy import Wish, check_least, check_most
-        from velado.query.budget import Budget
         from velado.query.session import Session
         from velado.query.sql import parse
         from velado.query.store import account_of
         from velado.query.workload.workload import plan_workload, plan_workload_within, workload_texts
-        from velado.settings import Where
 
         price, declared, unit = ready.price, ready.declared, ready.unit
         texts = workload_texts(_text_of(workload))
         queries = [parse(text, declared, ready.name) for text in texts]
-        least = _least(price, file, ready.ledger)
-        if price.within is None:
-            assert ready.allowed is not None
-            asked = ready.allowed
-            made = plan_workload(queries, declared, unit, asked.measure, asked.total)
-            check_least(asked.total, least, asked.measure)
-        else:
-            allowed = ready.allowed
-            wish = Wish.of(price.within, "within", Where("flag"))
-            measure = "epsilon" if allowed is None else allowed.measure
-            made = plan_workload_within(queries, declared, unit, measure, wish, ready.sure, least=least)
-            check_most(made.charge, None if allowed is None else allowed.total, measure)
-            asked = Budget(measure, made.charge, None if allowed is None else allowed.delta)
-        total = price.total(asked)
+        priced = ready.priced(
+            lambda measure, spend: plan_workload(queries, declared, unit, measure, spend),
+            lambda measure, wish, least: plan_workload_within(
+                queries, declared, unit, measure, wish, ready.sure, least=least
+            ),
+        )
+        made, asked, total = priced.made, priced.asked, priced.total
         if not price.price:
             with closing(_engine(file, declared, unit, source, ready.name)) as engine:
                 account = account_of(
@@ -286,11 +211,12 @@ def _answer_workload(
                         confidence=ready.sure,
                     )
             notes = [*_account_notes(account, held, total), _receipt(account, answer)]
-    from velado.report.query_lines import charge_line, uncovered, workload_lines
+    from velado.report.query_lines import charge_line, room_lines, uncovered, workload_lines
 
     if price.price:
-        line = charge_line(made.charge, asked)
-        show.result(made.to_dict(ready.sure), [*made.sentences(ready.sure), line])
+        room = room_lines(made.charge, priced.account, priced.left)
+        view = [*made.sentences(ready.sure), charge_line(made.charge, asked), *room]
+        show.result({**made.to_dict(ready.sure), **priced.facts()}, view)
         return
     if output is not None:
         _write_workload(output, answer)
@@ -393,22 +319,6 @@ def _engine(file: Path, schema: Schema, unit: Unit, source: SourceFlags, name: s
     return engine_for_table(read_table(file, schema), unit)
 
 
-def _least(price: PriceFlags, file: Path, ledger: str | Path | None) -> Fraction:
-    """The least a question spends of the budget that is there or is asked for; nothing where it is this question's alone."""
-    from velado.query.accuracy import least_spend
-    from velado.query.budget import spend_of
-    from velado.query.store import ledger_exists, ledger_path, open_ledger
-    from velado.settings import Where
-
-    place = ledger_path(file) if ledger is None else ledger
-    if ledger_exists(place, price.seal):
-        with closing(open_ledger(place, price.seal)) as account:
-            return least_spend(account.state().budget.total)
-    if price.budget is None:
-        return Fraction(0)
-    return least_spend(spend_of(price.budget, "budget", Where("flag")))
-
-
 def _same_measure(account: FileLedger, asked: Budget) -> Budget:
     """The ledger's budget, if it counts in what the question was priced in."""
     held = account.ledger.state().budget
@@ -428,7 +338,7 @@ def _same_measure(account: FileLedger, asked: Budget) -> Budget:
 def _account_notes(account: FileLedger, held: Budget, total: Budget | None) -> Iterator[str]:
     """What is to be said about the ledger of an answer."""
     from velado.query.budget import measure_word
-    from velado.report.query_lines import amount
+    from velado.report.query_lines import amount, promise_line
 
     where = _without_password(account.where)
     if account.made:
@@ -438,6 +348,8 @@ def _account_notes(account: FileLedger, held: Budget, total: Budget | None) -> I
             measure=measure_word(held.measure),
             budget=amount(held.total),
         )
+        if (promise := promise_line(held)) is not None:
+            yield promise
         if account.only_this:
             yield say(
                 "No --budget was given, so it holds this one question and is used up. To allow more: velado ledger "

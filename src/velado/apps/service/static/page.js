@@ -196,7 +196,10 @@
     if (!found.plan.draws.length) box.append(make("p", words.price_free));
     else {
       box.append(make("p", say("price_cost", { measure: words[found.cost.measure], cost: amount(cost), left: amount(left) })));
-      if (!before) box.append(make("p", found.enough ? words.price_enough : words.price_short, found.enough ? {} : { class: "short" }));
+      const implied = found.guarantee.budget.implies;
+      if (implied) box.append(make("p", say("implies_all", { epsilon: number(implied.epsilon), delta: number(implied.delta) })));
+      if (!before && found.questions > 1) box.append(make("p", say("price_room", { n: number(found.questions) })));
+      else if (!before) box.append(make("p", found.enough ? words.price_enough : words.price_short, found.enough ? {} : { class: "short" }));
       const ranks = found.plan.draws.filter((draw) => draw.rank_error);
       const details = make("details", null);
       details.append(make("summary", words.drawn_how), table("", [words.draw, words.mechanism, words.sensitivity, words.scale,
