@@ -160,8 +160,8 @@ def plan_totals(schema: Schema, asked: TotalsSettings) -> TotalsPlan:
     >>> wards = Schema({"who": Column("who", "identifier", person=True)})
     >>> asked = TotalsSettings(ask="SELECT COUNT(*) FROM records", protect="window:10", epsilon="1", expect=1000)
     >>> made = plan_totals(wards, asked)
-    >>> str(made.charge), round(made.each.draws[0].scale, 6), made.mostly_noise()
-    ('1', 10.0, [])
+    >>> round(float(made.charge), 9), round(made.each.draws[0].scale, 6), made.mostly_noise()
+    (1.0, 10.0, [])
     """
     person = schema.person
     assert person is not None  # whoever reads records has asked for it

@@ -260,7 +260,7 @@ def test_the_report_of_the_search_is_what_measure_finds(name):
 
 @pytest.mark.parametrize("text", ["mse", "ncp=-1", "sse=much", "ncp, ncp", "", "ncp=0"])
 def test_an_objective_nobody_knows_is_refused(text):
-    with pytest.raises(ParameterError, match="ncp, sse, discernibility or marginals"):
+    with pytest.raises(ParameterError, match="ncp, sse, discernibility, marginals"):
         Progressive(objective=text)
 
 

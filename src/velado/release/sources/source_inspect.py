@@ -42,7 +42,7 @@ def inspect_source(source: RowSource | SparkFrame, separator: str = ",") -> Insp
     *source* is a Spark data frame, or what an engine holds. Beyond, names, shapes, sets of columns and columns that follow people are judged on a fixed sample of about so many rows.
     Rows, blanks, different values, and whether every value is a number or a day, are read off the distinct values of each column
     as far as 5 million of them differ; who is unique is counted on all tuples of the proposed quasi-identifiers. What was
-    judged how is said.
+    judged how is said. A bound of a person's rows is proposed only where all rows were looked at.
 
     >>> import pyarrow as pa
     >>> from velado.engines.duckdb_source import of_arrow

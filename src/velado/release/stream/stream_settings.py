@@ -183,7 +183,7 @@ Granted = Annotated[
 class TotalsSettings:
     """[totals]: noisy totals of each window in the place of its rows, paid once from a ledger.
 
-    >>> TotalsSettings(ask="SELECT COUNT(*) FROM records", epsilon="1", protect="window:12").reach
+    >>> TotalsSettings(ask="SELECT COUNT(*) FROM records", epsilon="1", protect="window:12", expect=100).reach
     12
     """
 
