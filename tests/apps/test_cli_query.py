@@ -346,3 +346,15 @@ def test_an_epsilon_with_a_delta_is_held_as_what_pays_more_such_questions(
     assert run([*base, "--price"]) == 0
     later = json.loads(capsys.readouterr().out)
     assert later["measure"] == measure and later["questions"] == priced["questions"] - 1
+
+
+def test_a_key_that_is_missing_is_told_and_a_spend_is_not_told_twice(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = "A key shown as - stands for rows whose value is missing or not declared."
+    assert ask("--budget", "9", sql="SELECT sex, COUNT(*) FROM people GROUP BY sex") == 0
+    assert told in capsys.readouterr().out
+    assert ask() == 0
+    assert told not in capsys.readouterr().out
+    assert ask("--price") == 0
+    assert "In all: epsilon 2." in capsys.readouterr().out

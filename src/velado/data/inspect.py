@@ -544,8 +544,8 @@ def schema_toml(inspection: Inspection) -> str:
         if finding.kind == "categorical" and finding.role in ("quasi", "sensitive", "other"):
             listed = told(say("the public list of its values, needed for GROUP BY in private answers"))
             lines.append(f'# values = ["{told(say("VALUE"))}", ...]  # {listed}')
-        if finding.role == "quasi" and finding.kind == "numeric":
-            public = told(say("public limits of the column, by which loss is measured"))
+        if finding.kind == "numeric" and finding.role in ("quasi", "sensitive", "other"):
+            public = told(say("public limits, for loss and for SUM and AVG in private answers"))
             lines.append(f"# bounds = [{told(say('LEAST'))}, {told(say('GREATEST'))}]  # {public}")
         lines.append("")
     return "\n".join(lines)

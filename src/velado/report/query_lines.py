@@ -279,6 +279,8 @@ def _readings(answer: Answer) -> Iterator[str]:
     # Of keys above a threshold the notes say it, since which of them are shown depends on the noise.
     if any(value["answered_as"] == "number" and "least" not in value for value in values):
         yield _intervals(promise, answer.how.confidence)
+    if answer.how.keys:
+        yield say("A key shown as - stands for rows whose value is missing or not declared.")
 
 
 def _intervals(promise: Promise, confidence: float) -> Sentence:
@@ -375,7 +377,7 @@ def price_lines(told: PlanFacts, asked: Budget) -> Iterator[str | Table]:
     >>> from velado.query.values import Aggregate, Query
     >>> made = plan(Query("stays", (Aggregate("count"),)), Schema({}), Unit(), "epsilon", Fraction(1, 2))
     >>> list(price_lines(made.to_dict(), Budget.epsilon("0.5")))[-1]
-    'In all: epsilon 0.5 of the 0.5 asked for.'
+    'In all: epsilon 0.5.'
     """
     yield from (_bound(value) for value in told["values"] if value["answered_as"] == "bound")
     draws = told["draws"]
@@ -404,11 +406,13 @@ def price_lines(told: PlanFacts, asked: Budget) -> Iterator[str | Table]:
 
 
 def charge_line(charge: Fraction | str, asked: Budget) -> Sentence:
-    """What is charged in all beside what was asked for.
+    """What is charged in all, beside what was asked for where that is more.
 
-    >>> charge_line(Fraction(1, 4), Budget.epsilon("0.5"))
-    'In all: epsilon 0.25 of the 0.5 asked for.'
+    >>> charge_line(Fraction(1, 4), Budget.epsilon("0.5")), charge_line(Fraction(1, 4), Budget.epsilon("0.25"))
+    ('In all: epsilon 0.25 of the 0.5 asked for.', 'In all: epsilon 0.25.')
     """
+    if amount(charge) == amount(asked.total):
+        return say("In all: {measure} {cost}.", measure=measure_word(asked.measure), cost=amount(charge))
     return say(
         "In all: {measure} {cost} of the {asked} asked for.",
         measure=measure_word(asked.measure),
@@ -421,7 +425,7 @@ def promise_line(budget: Budget) -> Sentence | None:
     """What a rho with a delta promises, in the words of an owner who declared both; None of another budget.
 
     >>> promise_line(Budget.approximate(2, "1e-9"))
-    'With delta 1e-09 the budget stands for an epsilon of 2.'
+    'With delta 1e-09 the budget stands for an epsilon of 2.000000.'
     """
     if budget.delta is None:
         return None
@@ -432,22 +436,33 @@ def promise_line(budget: Budget) -> Sentence | None:
     )
 
 
-def room_lines(charge: Fraction, account: Budget | None, left: Fraction) -> Iterator[Sentence]:
+def room_lines(
+    charge: Fraction, account: Budget | None, left: Fraction, *, together: bool = False
+) -> Iterator[Sentence]:
     """How many questions of that cost what is left of the account pays, and what a rho stands for; nothing without an account.
+
+    *together* where several are asked for one charge.
 
     >>> for line in room_lines(Fraction(1, 3), Budget.epsilon(2), Fraction(1)): print(line)
     Of the budget epsilon 1 is left: enough for 3 such questions.
     """
     if account is None or not charge:
         return
-    n = how_many(left, charge)
-    yield say_n(
-        "Of the budget {measure} {left} is left: enough for {n} such question.",
-        "Of the budget {measure} {left} is left: enough for {n} such questions.",
-        n,
-        measure=measure_word(account.measure),
-        left=amount(left),
-    )
+    n, parts = how_many(left, charge), {"measure": measure_word(account.measure), "left": amount(left)}
+    if together:
+        yield say_n(
+            "Of the budget {measure} {left} is left: enough for {n:,} such workload.",
+            "Of the budget {measure} {left} is left: enough for {n:,} such workloads.",
+            n,
+            **parts,
+        )
+    else:
+        yield say_n(
+            "Of the budget {measure} {left} is left: enough for {n:,} such question.",
+            "Of the budget {measure} {left} is left: enough for {n:,} such questions.",
+            n,
+            **parts,
+        )
     if (promise := promise_line(account)) is not None:
         yield promise
 

@@ -248,7 +248,7 @@ _REFUSED: tuple[tuple[str, str, str, str], ...] = (
      _SPLIT),
     ("ORDER_BY order", say("ORDER BY outside WITHIN GROUP"),
      say("The order of the answer is fixed by the declared domains."), _AFTER),
-    ("HAVING having Having", say("HAVING with anything but a least count"),
+    ("HAVING having Having", say("HAVING beside ROLLUP, or with anything but a least count of 1 or more"),
      say("Keys are left out by their noisy count, and by nothing else."),
      say("Write HAVING COUNT(*) >= 20, or leave it out and filter the noisy answer for free.")),
     ("FILTER Filter", say("FILTER"), say("One WHERE decides for all aggregates which rows count."),

@@ -214,7 +214,7 @@ def _answer_workload(
     from velado.report.query_lines import charge_line, room_lines, uncovered, workload_lines
 
     if price.price:
-        room = room_lines(made.charge, priced.account, priced.left)
+        room = room_lines(made.charge, priced.account, priced.left, together=True)
         view = [*made.sentences(ready.sure), charge_line(made.charge, asked), *room]
         show.result({**made.to_dict(ready.sure), **priced.facts()}, view)
         return
