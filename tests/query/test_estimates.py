@@ -102,6 +102,10 @@ def test_an_average_is_centre_plus_quotient_and_never_leaves_the_bounds() -> Non
     assert value == low == 0.0 and high > 3
     # Where the count may be nothing, anything is possible and the average is unknown, never a bare number.
     assert frame(made, (numbers(30), numbers(-5)), SURE).row(0) == (None, 0.0, 120.0)
+    # So it is where the quotient is none that can be while most of the scale is possible; at the bound itself it was drawn.
+    value, low, high = frame(made, (numbers(-3_000), numbers(5)), SURE).row(0)
+    assert value is None and low == 0.0 and 60 < high < 120
+    assert frame(made, (numbers(-60 * 5), numbers(5)), SURE).row(0) == (0.0, low, high)
 
 
 def test_a_histogram_has_one_line_per_key_and_bin() -> None:

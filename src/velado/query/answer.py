@@ -247,9 +247,9 @@ class Answer:
             if unknown:
                 out.append(
                     say_n(
-                        "{name}: {n:,} value is unknown at this spend: anything within the declared bounds is possible. "
+                        "{name}: {n:,} value is unknown at this spend: nearly anything within the declared bounds is possible. "
                         "Spend more, or ask about more rows at once.",
-                        "{name}: {n:,} values are unknown at this spend: anything within the declared bounds is possible. "
+                        "{name}: {n:,} values are unknown at this spend: nearly anything within the declared bounds is possible. "
                         "Spend more, or ask about more rows at once.",
                         unknown,
                         name=name,
@@ -531,7 +531,10 @@ def _numbers(grid: Grid, indices: Counts, shift: int) -> Floats:
 def _average(
     grid: Grid, used: list[Draw], noisy: list[Counts], confidence: Fraction
 ) -> tuple[pl.Series, Floats, Floats]:
-    """centre + noisy centred sum / noisy count, with Fieller's interval, both within the grid; null where that is all of it.
+    """centre + noisy centred sum / noisy count, with Fieller's interval, both within the grid; null where it is unknown.
+
+    It is where the interval is the whole grid, and where the drawn quotient is none that an average can have (its bound in its place
+    would be a number that nobody drew) while more than half of the grid is possible.
 
     At the exact average m the noisy |sum - m count| is at most of_sum + of_count |m| with the stated chance
     (`average_widths`), so m lies between the smallest and the largest quotient that this leaves. A count that may be
@@ -542,6 +545,7 @@ def _average(
     total, count = (part.astype(np.float64) for part in noisy)
     # A quotient beyond the bounds is read as the bound: what is left of its own interval would look surer than it is.
     room = np.maximum(count, 1)
+    drawn = total
     total = np.clip(total, (grid.low - grid.centre) * room, (grid.high - grid.centre) * room)
     below, above = total - widths["of_sum"], total + widths["of_sum"]
     # Where the count may be nothing, any average fits; elsewhere both divisors are above 0.
@@ -552,7 +556,9 @@ def _average(
     low, high = _on_scale(grid, low), _on_scale(grid, high)
     value = np.clip(_on_scale(grid, total / room), low, high)
     first, last = grid.value(grid.low), grid.value(grid.high)
+    beyond = (drawn != total) | (count < 1)
     unknown = (low <= first) & (high >= last) & (first < last)
+    unknown |= beyond & (high - low > (last - first) / 2)
     return pl.Series(value).set(pl.Series(unknown), None), low, high
 
 
