@@ -13,12 +13,12 @@ import polars as pl
 import pytest
 
 from velado.apps.cli import run
-from velado.data.history_file import create_history, history_held
+from velado.data.history_file import HistoryEntry, create_history, history_held
 from velado.data.keys import Key
 from velado.data.schema import Schema
 from velado.data.staging import StagedFolder
 from velado.errors import GuaranteeNotMet, HistoryError, ParameterError, SuppressionLimitExceeded
-from velado.release.history.record import Record
+from velado.release.history.record import Record, entry_of, told_by
 from velado.release.history.together import Together
 from velado.study.held_people import forget
 from velado.study.run import Published, apply_recipe, publish
@@ -392,3 +392,58 @@ def test_who_is_forgotten_takes_the_whole_class_out(tmp_path: Path, history: Pat
     for name in ("b", "c"):
         shown = set(written(send(rest, tmp_path / name, history, "people"))["who"])
         assert shown == set(first["who"]) - members
+
+
+def respelled(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(pl.col("id").str.to_uppercase() + " ")
+
+
+@pytest.mark.parametrize("what", ["people", "values"])
+def test_however_a_delivery_spells_people_they_stay_with_whom_they_were(
+    what: Any, tmp_path: Path, history: Path
+) -> None:
+    frame, group = everybody(), "age" if what == "people" else "illness_group"
+    shown = []
+    for t, one in enumerate([frame, respelled(frame[:110])]):
+        done = send(one, tmp_path / f"{t}", history, Together(what=what))
+        whose = written(done).with_columns(pl.col("who").str.strip_chars().str.to_lowercase())
+        shown.append(dict(zip(whose["who"], whose[group], strict=True)))
+    with history_held(history, KEY) as file:
+        assert len(Record.of(file.entries).people) == 120
+    if what == "values":
+        assert all(shown[0][who] == now for who, now in shown[1].items())
+
+
+def test_two_spellings_of_one_person_are_several_rows(tmp_path: Path, history: Path) -> None:
+    frame = everybody(people=40)
+    with pytest.raises(ParameterError, match="several rows"):
+        send(pl.concat([frame, respelled(frame)]), tmp_path / "one", history, Together(what="people"))
+
+
+def test_whole_numbers_and_floats_are_the_same_people(tmp_path: Path, history: Path) -> None:
+    frame = everybody().with_columns(id=pl.int_range(120))
+    send(frame, tmp_path / "one", history, EXACTLY)
+    send(frame[:118].with_columns(pl.col("id").cast(pl.Float64)), tmp_path / "two", history, EXACTLY)
+    with history_held(history, KEY) as file:
+        assert len(Record.of(file.entries).people) == 120
+        forget(file, " 7.0", KEY)
+        kept = file.rows()
+    assert kept is not None
+
+
+def test_a_release_of_strangers_says_so() -> None:
+    entries, said = list[HistoryEntry](), list[bool]()
+    for names in ("ab", "cd", "bd"):
+        what, body = entry_of(Record.of(entries), pl.Series([*names]), np.zeros(2, np.int32), None, bytes(32))
+        entries.append(HistoryEntry({**what, "table": names}, body, ""))
+        told = told_by(Record.of(entries), k=2).sentences()
+        said.append(any("known from an earlier one" in one for one in told))
+    assert said == [False, True, False]
+
+
+def test_rows_of_people_who_left_are_not_counted_as_read(tmp_path: Path, history: Path) -> None:
+    frame = everybody()
+    send(frame, tmp_path / "one", history, EXACTLY)
+    done = send(frame[:115], tmp_path / "two", history, EXACTLY)
+    page = (done.private / "report.html").read_text()
+    assert "115 rows of 115 people" in page and "rows of 120 people" not in page

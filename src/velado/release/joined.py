@@ -359,6 +359,7 @@ def anonymize_joined(
     drafts = {member.name: publish(member, labels, names) for member in members}
     checked, of_person = check_joined(members, drafts, people, goal)
     out = {}
+    whose = dict(zip(drafts, person_texts([member.table for member in members]), strict=True))
     for member in members:
         draft = drafts[member.name]
         within = _verdicts_on(member, draft.rows, Partition.of(of_person[member.person[draft.rows]]), goal)
@@ -376,7 +377,7 @@ def anonymize_joined(
             losses=losses,
             suppressed=original - draft.frame.height,
             signed=signed[member.name],
-            people=_whose(member)[draft.rows],
+            people=whose[member.name].fill_null("")[draft.rows],
         )
     return JoinedRelease(
         tables=out,
@@ -392,12 +393,6 @@ def anonymize_joined(
         smallest_by_row_counts=None if key is None else _smallest_by_row_counts(members, drafts, of_person),
         notes=notes,
     )
-
-
-def _whose(member: Member) -> pl.Series:
-    person = member.table.schema.person
-    assert person is not None
-    return member.table.text(person.name).fill_null("")
 
 
 def _counted_in_people(

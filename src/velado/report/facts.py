@@ -333,6 +333,13 @@ class ReleaseFacts:
         return tuple(door.column for door in self.release.side_doors if door.kind == "joins")
 
     @property
+    def gone(self) -> int:
+        """People whose rows are shown though they left: they are in what was measured and not in the table that was read."""
+        held = self.release.over_time
+        found = 0 if held is None else held.further.get("rows_of_people_who_left", 0)
+        return found if isinstance(found, int) else 0
+
+    @property
     def by_person(self) -> bool:
         """Whether people are counted, rather than rows."""
         return self.scores.before.people is not None and self.scores.after.people is not None

@@ -114,7 +114,9 @@ def _read(facts: ReleaseFacts) -> str:
     if people is None:
         return say("{name}: {rows:,} rows, {columns:,} columns.", **named)
     return say(
-        "{name}: {rows:,} rows of {people:,} people, {columns:,} columns.", people=people.units, **named
+        "{name}: {rows:,} rows of {people:,} people, {columns:,} columns.",
+        people=people.units - facts.gone,
+        **named,
     )
 
 

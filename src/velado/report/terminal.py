@@ -56,7 +56,7 @@ def ten_lines(facts: ReleaseFacts, leaves: Path, stays: Path) -> list[str]:
         if before.people is None
         else say(
             "Table: {source}, {rows:,} rows of {people:,} people, {columns:,} columns",
-            people=before.people,
+            people=before.people - facts.gone,
             **size,
         ),
         say(

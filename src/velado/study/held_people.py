@@ -8,6 +8,7 @@ import polars as pl
 
 from velado.data.history_file import HistoryFile
 from velado.data.keys import Key
+from velado.data.normal import normal_texts, person_texts
 from velado.data.partition import Partition
 from velado.data.table import Table
 from velado.data.table_bytes import parquet_bytes, parquet_frame
@@ -56,7 +57,7 @@ def with_rows_of_leavers(recipe: Recipe, table: Table, file: HistoryFile, key: K
             "Leave the column out, or begin a new history.",
         )
     secret = key.seed_for("history people")
-    names = table.text(person.name).fill_null("")
+    names = whose_rows(table)
     _refuse_twice(names)
     before = _classes_before(record)
     # Who stays does not depend on newcomers: none of them is put into a class here.
@@ -70,7 +71,7 @@ def with_rows_of_leavers(recipe: Recipe, table: Table, file: HistoryFile, key: K
     )
     earlier = _like(kept, table)
     _refuse_changed(table, earlier)
-    theirs = record.places(hashes_of(earlier.text(person.name).fill_null(""), secret))
+    theirs = record.places(hashes_of(whose_rows(earlier), secret))
     order = np.argsort(theirs, kind="stable")
     at = np.minimum(np.searchsorted(theirs[order], found.stale), theirs.size - 1)
     if found.stale.size and not (theirs[order][at] == found.stale).all():
@@ -101,11 +102,9 @@ def _like(kept: pl.DataFrame, table: Table) -> Table:
 
 
 def _refuse_changed(table: Table, earlier: Table) -> None:
-    person = table.schema.person
-    assert person is not None
     raw = [one.name for one in table.schema.columns.values() if one.published and one.role != "quasi"]
     now, then = (
-        pl.DataFrame({"who": one.text(person.name), **{name: one.text(name) for name in raw}})
+        pl.DataFrame({"who": whose_rows(one), **{name: one.text(name) for name in raw}})
         for one in (table, earlier)
     )
     both = now.join(then, on="who", suffix=" then")
@@ -190,9 +189,38 @@ def held_people(
 
 def people_of(prepared: Prepared) -> pl.Series:
     """Whose each row is that a method sees."""
-    person = prepared.original.schema.person
+    return whose_rows(prepared.original).filter(pl.Series(prepared.present))
+
+
+def whose_rows(table: Table) -> pl.Series:
+    """Whose each row is, in the normal form in which a release counts people; "" is nobody in particular.
+
+    So `7` and `7.0`, `P1` and `p1 ` are one person in every release, as they are in each one.
+
+    >>> from velado.testing.examples import small_table
+    >>> whose_rows(small_table(who=("identifier", "text", "p1 P1 07 _"))).to_list()
+    ['P1', 'P1', '7', '']
+    """
+    return person_texts([table])[0].fill_null("")
+
+
+def spelled(table: Table) -> dict[str, str]:
+    """What an entry holds of how people are spelled, for a command that has no schema at hand."""
+    person = table.schema.person
     assert person is not None
-    return prepared.original.text(person.name).fill_null("").filter(pl.Series(prepared.present))
+    return {"case": person.case, "decimal": table.schema.decimal}
+
+
+def _as_entered(file: HistoryFile, names: pl.Series) -> pl.Series:
+    said = next((one.said["spelled"] for one in reversed(file.entries) if "spelled" in one.said), {})
+    typed = names.dtype.is_numeric()
+    decimal = "." if typed else said.get("decimal", ".")
+    return normal_texts(
+        names.cast(pl.String).fill_null(""),
+        case=said.get("case", "same"),
+        decimal=decimal,
+        exponents=names.dtype.is_float(),
+    )
 
 
 def _churn(record: Record, places: Ints, gone: int) -> tuple[str, ...]:
@@ -267,7 +295,7 @@ def forget(file: HistoryFile, person: str, key: Key) -> None:
     """The class of *person* is not shown again, and rows of it are kept no longer; who is not known is an error."""
     secret = key.seed_for("history people")
     record = Record.of(file.entries)
-    place = int(record.places(hashes_of(pl.Series([person]), secret))[0])
+    place = int(record.places(hashes_of(_as_entered(file, pl.Series([person])), secret))[0])
     if place < 0:
         raise HistoryError(
             "The history knows nobody of that name.",
@@ -281,7 +309,7 @@ def forget(file: HistoryFile, person: str, key: Key) -> None:
         home = record.held.home
         # The person's column is the one whose names the history knows; it is read off an entry, for no schema is at hand.
         column = next(str(one.said["person"]) for one in reversed(file.entries) if "person" in one.said)
-        theirs = record.places(hashes_of(kept[column].cast(pl.String).fill_null(""), secret))
+        theirs = record.places(hashes_of(_as_entered(file, kept[column]), secret))
         stays = (theirs >= 0) & (home[theirs] != home[place])
         said["rows"] = file.put_rows(parquet_bytes(kept.filter(pl.Series(stays))))
     file.append(said)

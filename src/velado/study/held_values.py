@@ -30,7 +30,7 @@ from velado.release.history.together import (
 )
 from velado.release.prepare import prepare
 from velado.release.release import Release
-from velado.study.held_people import people_of
+from velado.study.held_people import people_of, whose_rows
 from velado.study.recipe import Recipe
 from velado.text import say
 
@@ -84,7 +84,7 @@ def held_values(recipe: Recipe, table: Table, file: HistoryFile, key: Key) -> tu
     own = np.where(places >= 0, places, 0)
     own[places < 0] = known + np.arange(new.size)
     home = pl.DataFrame({"name": names[first], "home": state.home[own]})
-    of_row = pl.DataFrame({"name": table.text(recipe_person(table)).fill_null("")}).join(
+    of_row = pl.DataFrame({"name": whose_rows(table)}).join(
         home, on="name", how="left", maintain_order="left"
     )["home"]
     label = pl.select(pl.when(of_row >= 0).then(pl.lit("g") + of_row.cast(pl.String))).to_series()
@@ -101,13 +101,6 @@ def held_values(recipe: Recipe, table: Table, file: HistoryFile, key: Key) -> tu
     columns = [meaning if one.name == column.name else one for one in table.schema.columns.values()]
     shown = replace(table.with_frame(table.frame), frame=frame, schema=table.schema.with_columns(columns))
     return Held(asked, tuple(names[new].to_list()), state, shown_as), shown
-
-
-def recipe_person(table: Table) -> str:
-    """The name of the column that says whose row each is."""
-    person = table.schema.person
-    assert person is not None
-    return person.name
 
 
 def _one_sensitive(table: Table) -> Column:

@@ -21,7 +21,7 @@ from velado.release.history.record import HeldState, Record, ToldByReleases, ent
 from velado.release.history.together import Held, OverTime
 from velado.release.joined import JoinedRelease
 from velado.release.release import Release
-from velado.study.held_people import people_kept, rows_shown
+from velado.study.held_people import people_kept, rows_shown, spelled, whose_rows
 from velado.study.held_values import values_file, values_kept
 
 
@@ -55,7 +55,7 @@ class HistoryDraft:
         groups = np.asarray(VisibleTexts.of(cells, quasi).groups.labels, np.int32)
         person = release.original.schema.person
         assert person is not None
-        people = release.original.text(person.name).fill_null("")[release.rows]
+        people = whose_rows(release.original)[release.rows]
         sensitive = [one.name for one in release.table.schema.sensitive if one.name in columns]
         values = cells[cells.columns[columns.index(sensitive[0])]] if len(sensitive) == 1 else None
         before = Record.of(file.entries)
@@ -71,7 +71,7 @@ class HistoryDraft:
         if held is not None:
             further, tail = _in_places(before, held, said, body, secret).packed(len(before.people))
             said, body = {**said, "held": further}, body + tail
-        said["table"] = digest
+        said |= {"table": digest, "spelled": spelled(release.original)}
         rows = b""
         if held is not None and held.asked.kind == ("people", "keep"):
             rows = rows_shown(release)

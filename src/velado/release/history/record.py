@@ -249,6 +249,7 @@ class ToldByReleases:
     trouble: str = ""
     pending: bool = False
     sealed_anew: int = 0
+    strangers: bool = False
 
     def sentences(self) -> tuple[str, ...]:
         """The figures for the owner, what was noticed about the history first."""
@@ -273,6 +274,13 @@ class ToldByReleases:
             out.append(
                 say(
                     "A run was interrupted before it was confirmed: its release is counted as if it had left."
+                )
+            )
+        if self.strangers:
+            out.append(
+                say(
+                    "Nobody of the newest release is known from an earlier one. If they are the same people, written in another way, "
+                    "nothing was held together or measured across releases: compare the person columns."
                 )
             )
         known = {"releases": self.releases, "k": self.k}
@@ -338,4 +346,11 @@ def told_by(record: Record, k: int, trouble: str = "", pending: bool = False) ->
         trouble=trouble,
         pending=pending,
         sealed_anew=record.sealed_anew,
+        strangers=_all_strangers(record),
     )
+
+
+def _all_strangers(record: Record) -> bool:
+    """Whether nobody of the newest release was shown before: first visits, or people whose names were written otherwise."""
+    here = record.groups[-1:] >= 0
+    return bool(record.releases > 1 and here.any() and not (here & (record.groups[:-1] >= 0)).any())
