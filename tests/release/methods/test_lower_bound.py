@@ -14,9 +14,11 @@ from velado.data.encoded import EncodedColumn, EncodedTable
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.data.taxonomy import from_paths
-from velado.release.methods.progressive.checked_prices import checked_prices
+from velado.release.methods.progressive._set_search import RowSets, search_space
+from velado.release.methods.progressive.checked_prices import _prove, checked_prices
 from velado.release.methods.progressive.lower_bound import lower_bound
-from velado.release.methods.progressive.pair_prices import nearest, pair_prices, pair_space
+from velado.release.methods.progressive.pair_prices import blocks_of, nearest, pair_prices, pair_space
+from velado.testing.examples import encoded
 
 _TREE = {"A": {"a": ["a1", "a2", "a3"], "b": ["b1"]}, "B": {"c": ["c1", "c2"], "d": ["d1", "d2"]}}
 _LEAVES = ["a1", "a2", "a3", "b1", "c1", "c2", "d1", "d2"]
@@ -173,6 +175,17 @@ def test_checked_prices_never_add_up_to_less_than_those_they_start_from() -> Non
     held = pair_prices(data, 3)
     for steps in (0, 500, 10_000_000):
         assert checked_prices(data, 3, held, steps).sum() >= held.sum()
+
+
+def test_a_proof_counts_every_copy_of_the_row_that_a_set_begins_with() -> None:
+    """Two dear rows that are equal and a row worth nothing: what may follow lies twice as far as after a single one."""
+    data = encoded(age=[0, 0, 1, 3])
+    space, _, _ = search_space(data, 3, 2)
+    dear = space.cover.of_row[0]
+    price = np.where(np.arange(space.cover.weight.size) == dear, 0.8, 0.0)
+    room = RowSets(np.empty((20, 3), np.int64), np.empty(20))
+    _prove(space, blocks_of(space.cover), price, np.argsort(-price), 3, 1_000, room)
+    assert price[dear] == pytest.approx(0.5)  # twice that is three times the third that 0..1 costs
 
 
 def test_a_part_of_a_large_table_bounds_more_than_nothing() -> None:

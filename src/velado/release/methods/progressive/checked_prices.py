@@ -152,15 +152,19 @@ def _later(
     k: int,
     out: IntArray,
 ) -> int:
-    """The tuples after *a* in the order, none dearer than *highest*, that a set beginning with *a* can hold."""
+    """The tuples after *a* in the order, none dearer than *highest*, that a set beginning with *a* can hold.
+
+    A set has as many copies of *a* as there are, and each may be dearer than *highest*.
+    """
     count = 0
-    limit = (price[a] + (k - 1) * highest) / k
+    begun = price[a] + (min(space.cover.weight[a], k - 1) - 1) * max(price[a] - highest, 0.0)
+    limit = (begun + (k - 1) * highest) / k
     for block in range(blocks.starts.size - 1):
         if block_gap(space.cover, blocks, block, a) >= limit:
             continue
         for i in range(blocks.starts[block], blocks.starts[block + 1]):
             b = blocks.order[i]
-            reach = (price[a] + (k - 2) * highest + price[b]) / k
+            reach = (begun + (k - 2) * highest + price[b]) / k
             if rank[b] > rank[a] and distance(space.cover, a, b, np.inf) < reach:
                 out[count] = b
                 count += 1
