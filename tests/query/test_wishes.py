@@ -162,6 +162,12 @@ def test_every_wish_is_kept_for_every_value_or_refused_as_too_dear(wish, aggrega
             assert value["half_width"] <= float(asked.in_units(Fraction(value["range"]))) * (1 + 1e-9)
 
 
+def test_an_average_keeps_its_wish_beside_a_sum_that_is_drawn_more_exactly() -> None:
+    made = wished("30", Aggregate("avg", "change", alias="a"), Aggregate("sum", "change", alias="s"))
+    average, total = made.to_dict()["values"]
+    assert average["half_width"] <= 30 and total["half_width"] <= 30
+
+
 def test_a_wish_beyond_any_budget_is_refused_in_words() -> None:
     with pytest.raises(QueryRefused, match=r"takes epsilon [\d,.]+, and at most 1000 may ever be spent"):
         wished("3", Aggregate("sum", "debt"))

@@ -322,31 +322,26 @@ class AverageWish:
     rows: Fraction
     confidence: Fraction = USUAL
 
-    def shares(self, held: Fraction) -> tuple[Fraction, Fraction]:
-        """The least shares of sum and count, of which the count has *held* already for another value.
+    def shares(self, held: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
+        """The least shares of sum and count, which have as much as is *held* already for other values.
 
-        Sum and count blur the average alike at the bounds, so equal shares are best; only where the count is drawn more
-        exactly anyway does the sum get less than it.
+        Sum and count blur the average alike at the bounds, so equal shares are best; only where one is drawn more exactly anyway does
+        the other get less than it. A sum that is drawn more exactly than was needed moves the chord above q, and may ask a little more of the count.
         """
-        both = self._least(None)
-        return (both, both) if both >= held else (self._least(held), held)
-
-    def _least(self, count: Fraction | None) -> Fraction:
         low, high = Fraction(0), Fraction(1, 1024)
-        while high <= 2 * MOST_TOTAL and not self._holds(high, count):
+        while high <= 2 * MOST_TOTAL and not self._holds(_raised(high, held)):
             low, high = high, high * 2
         if high > 2 * MOST_TOTAL:
-            return high
+            return _raised(high, held)
         while high - low > high / 10**_DIGITS:
             middle = rounded_up((low + high) / 2)
             if middle >= high:
                 break
-            low, high = (low, middle) if self._holds(middle, count) else (middle, high)
-        return rounded_up(high)
+            low, high = (low, middle) if self._holds(_raised(middle, held)) else (middle, high)
+        return _raised(rounded_up(high), held)
 
-    def _holds(self, of_sum: Fraction, of_count: Fraction | None) -> bool:
+    def _holds(self, shares: tuple[Fraction, Fraction]) -> bool:
         mechanism: Mechanism = "laplace" if self.measure == "epsilon" else "gaussian"
-        shares = (of_sum, of_sum if of_count is None else of_count)
         try:
             first, second = (
                 calibrate(mechanism, self.measure, most, share)[0]
@@ -357,6 +352,10 @@ class AverageWish:
         return average_half_width(mechanism, (first, second), self.reach, self.rows, self.confidence) <= (
             self.width
         )
+
+
+def _raised(share: Fraction, held: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
+    return max(share, held[0]), max(share, held[1])
 
 
 # What a price and an answer say of each value's accuracy.
