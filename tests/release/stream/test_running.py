@@ -95,6 +95,7 @@ def test_files_are_published_in_windows_and_a_second_run_adds_nothing(folder: Pa
     assert run_stream(folder / "stream.toml").windows == 0
     assert (folder / "private").stat().st_mode & 0o777 == 0o700
     assert 'velado_stream_published{stream="stream"} 160.0' in (folder / "metrics.prom").read_text()
+    assert (folder / "metrics.prom").stat().st_mode & 0o777 == 0o600
 
 
 def test_metrics_are_served_to_this_machine_alone_while_the_stream_runs(folder: Path) -> None:

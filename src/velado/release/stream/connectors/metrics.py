@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from velado.data.staging import put_file
 from velado.errors import MissingExtra, ParameterError
 from velado.release.stream.windows import COUNTED, StreamState
 from velado.text import say
 
 
 class StreamMetrics:
-    """Gauges of one stream, in a registry of their own. Exact counts are the owner's: the port listens on the loopback address alone.
+    """Gauges of one stream, in a registry of their own. Exact counts are the owner's: the port listens on the loopback address alone, the file has mode 0600.
 
     >>> from velado.testing.examples import stream_of_ages
     >>> metrics = StreamMetrics("ward", None, 0)
@@ -48,7 +49,7 @@ class StreamMetrics:
         if delay is not None:
             self._delay.labels(self._name).set(delay)
         if self._file is not None:
-            self._library.write_to_textfile(str(self._file), self._registry)
+            put_file(self._file, self.text(), private=True)
 
     def text(self) -> bytes:
         """Everything in Prometheus' text format."""
