@@ -419,7 +419,9 @@ class _Outline:
                 rows=check_rows(rows),
                 confidence=confidence,
             )
-            for place, share in zip(part.draws, asked.shares((shares[of_sum], shares[of_count])), strict=True):
+            for place, share in zip(
+                part.draws, asked.shares((shares[of_sum], shares[of_count])), strict=True
+            ):
                 shares[place] = max(shares[place], share)
         return shares
 

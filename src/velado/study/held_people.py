@@ -212,7 +212,9 @@ def spelled(table: Table) -> dict[str, str]:
 
 
 def _as_entered(file: HistoryFile, names: pl.Series) -> pl.Series:
-    said = next((one.said["spelled"] for one in reversed(file.entries) if "spelled" in one.said), {})
+    said: dict[str, str] = next(
+        (one.said["spelled"] for one in reversed(file.entries) if "spelled" in one.said), {}
+    )
     typed = names.dtype.is_numeric()
     decimal = "." if typed else said.get("decimal", ".")
     return normal_texts(
