@@ -197,6 +197,16 @@ def test_a_price_says_the_width_before_paying_what_is_left_out_and_warns_of_nois
         assert session.state().spent == 0
 
 
+def test_a_price_says_where_numbers_may_be_off_by_more_than_their_noise() -> None:
+    with Session(people(), budget=1) as session:
+        several = list(
+            map(str, session.price("SELECT sex, COUNT(*) FROM people GROUP BY sex", 0.5).sentences())
+        )
+        assert any("which may then be off by more" in one for one in several)
+        alone = map(str, session.price("SELECT COUNT(*) FROM people", 0.5).sentences())
+        assert not any("which may then be off by more" in one for one in alone)
+
+
 def test_a_price_is_made_of_public_things_alone() -> None:
     """Two tables with nothing in common but their schema have one price."""
     other = people()

@@ -191,6 +191,13 @@ class QueryPlan:
             )
             for grid in grids
         ]
+        if any(value.get("kept") == "sum" for value in values):
+            out.append(
+                say(
+                    "That is the noise. Where numbers drawn below 0 are set to 0, what they gain is taken from the others, which may then be off by "
+                    "more; each number's own interval allows for it."
+                )
+            )
         warning = noise_warning([value["name"] for value in values if value["mostly_noise"]])
         return out if warning is None else [*out, warning]
 
