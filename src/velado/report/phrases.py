@@ -48,9 +48,7 @@ ROLES = {
 """Roles of columns and what became of them, in words."""
 
 NEVER_PROMISED = (
-    say(
-        "Combining this release with another one of the same people, unless a promise over all releases stands above; then with one outside its history."
-    ),
+    say("Combining releases of the same people, unless that is promised above."),
     say("What stands in columns published as they are, such as free text, dates and exact amounts."),
     say(
         "Joining a person's rows by columns that stay the same within a person: a value certain in one group is then certain."

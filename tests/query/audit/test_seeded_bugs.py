@@ -50,7 +50,7 @@ BUGS = (
     Bug(
         "debit after the answer",
         (
-            (SESSION, "        reservation = self._ledger.reserve(Charge(", "        charge = (Charge("),
+            (SESSION, "        reservation = self._ledger.reserve(Charge(analyst", "        charge = (Charge(analyst"),
             (SESSION, RECORD, "        reservation = self._ledger.reserve(charge)\n" + RECORD),
         ),
         ("tests/query/test_session.py::test_the_debit_stands_before_a_row_is_looked_at",),
