@@ -166,6 +166,9 @@ def test_an_average_keeps_its_wish_beside_a_sum_that_is_drawn_more_exactly() -> 
     made = wished("30", Aggregate("avg", "change", alias="a"), Aggregate("sum", "change", alias="s"))
     average, total = made.to_dict()["values"]
     assert average["half_width"] <= 30 and total["half_width"] <= 30
+    # Asked twice, or beside what is exact enough for it, it costs nothing more.
+    once, twice = (wished("1", *[Aggregate("avg", "age", alias="a")] * times) for times in (1, 2))
+    assert once.charge == twice.charge
 
 
 def test_a_wish_beyond_any_budget_is_refused_in_words() -> None:

@@ -328,6 +328,8 @@ class AverageWish:
         Sum and count blur the average alike at the bounds, so equal shares are best; only where one is drawn more exactly anyway does
         the other get less than it. A sum that is drawn more exactly than was needed moves the chord above q, and may ask a little more of the count.
         """
+        if all(held) and self._holds(held):
+            return held
         low, high = Fraction(0), Fraction(1, 1024)
         while high <= 2 * MOST_TOTAL and not self._holds(_raised(high, held)):
             low, high = high, high * 2
