@@ -239,12 +239,13 @@ def _candidates(table: Table, found: Inspection) -> tuple[PersonCandidate, ...]:
     out = []
     for finding in found.columns:
         kind = finding.identifier or finding.suspected
-        if not finding.person and (kind not in PERSON_ORDER or finding.distinct < 2):
+        told = finding.person or finding.may_be_person
+        if not told and (kind not in PERSON_ORDER or finding.distinct < 2):
             continue
         people = max(finding.distinct, 1)
         most = distinct_texts(table, finding.name).get_column("n").max()
         mean = (found.rows - finding.missing) / people
         sure = finding.identifier is not None
         candidate = PersonCandidate(finding.name, people, mean, int(str(most or 0)), finding.person)
-        out.append(((not finding.person, not sure, mean <= 1), candidate))
+        out.append(((not finding.person, not finding.may_be_person, not sure, mean <= 1), candidate))
     return tuple(candidate for _, candidate in sorted(out, key=lambda pair: pair[0]))
