@@ -58,6 +58,24 @@ def crowds_met(
 
 
 @njit(cache=True)
+def squares_met(values: Int32Array, order: Int64Array, starts: Int64Array, size: int) -> Int64Array:
+    """For each group the sum, over the values 0..size - 1, of the squared number of its entries that have the value.
+
+    Group g has the entries ``order[starts[g] : starts[g + 1]]``. A value met for the n-th time adds n^2 - (n - 1)^2. O(entries).
+    """
+    seen = np.zeros(size, dtype=np.int64)
+    out = np.zeros(starts.size - 1, dtype=np.int64)
+    for group in range(starts.size - 1):
+        for at in range(starts[group], starts[group + 1]):
+            value = values[order[at]]
+            out[group] += 2 * seen[value] + 1
+            seen[value] += 1
+        for at in range(starts[group], starts[group + 1]):
+            seen[values[order[at]]] = 0
+    return out
+
+
+@njit(cache=True)
 def pair_counts(codes: Int32Array, first: Int64Array, weights: Int64Array) -> Int64Array:
     """How many rows have two codes in two columns, for every pair of columns at once: one square table of all codes.
 
