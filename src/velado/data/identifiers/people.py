@@ -232,7 +232,7 @@ def _linking(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
     same = table.frame.select(
         pl.col(name).cast(pl.String).cast(pl.Float64, strict=False)
         if not _AGES.isdisjoint(header_tokens(name))
-        else pl.col(name)
+        else table.listed(name)
         for name in core
     )
     chance: pl.DataFrame | None = None
