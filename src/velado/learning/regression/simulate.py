@@ -95,6 +95,8 @@ def small_job(protocol: RegressionProtocol = SECURE_SUM, **settings: Any) -> Job
     if protocol.provider is not None:
         parties.append(Party("vault", "provider"))
     x, y = (Bounded(name, (Fraction(-8), Fraction(8))) for name in "xy")
+    if protocol.client_holds_key:
+        settings = {"key_holder": "c0", **settings}
     given = {"features": (x,), "target": y, "parties": tuple(parties), **settings}
     return Job("small", protocol, **given)
 
