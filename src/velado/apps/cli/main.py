@@ -270,5 +270,6 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     code = run(sys.argv[1:])
-    gc.freeze()  # what the process held goes with it: to look once more for cycles among it would cost a short run a tenth
+    if "_duckdb" not in sys.modules:  # which complains at length, at the very end, of what is still there
+        gc.freeze()  # what the process held goes with it: to look once more for cycles among it would cost a short run a tenth
     sys.exit(code)

@@ -76,8 +76,8 @@ def simulate(job: Job, tables: Mapping[str, Columns], seed: bytes | None = None)
     if evaluator.outcome is None or evaluator.outcome.fit is None:
         raise ProtocolError(
             say(
-                "The job ended without a result: {failure}.",
-                failure=evaluator.failure or say("a message is missing"),
+                "The job ended without a result: {failure}",
+                failure=evaluator.failure or say("a message is missing."),
             ),
             "No coefficients can be given.",
             "Mend what the sentence names and run it again.",
