@@ -201,6 +201,7 @@ class MqttSource:
         self._closed = True
         self._client.disconnect()
         self._client.loop_stop()
+        self._journal.close()
 
 
 class _CsvLines:
