@@ -29,7 +29,7 @@ from velado.data.io import attach_taxonomies, read_schema, read_table
 from velado.data.keys import Key
 from velado.data.normal import value_codes
 from velado.data.partition import Partition
-from velado.data.samples import hospital_schema
+from velado.data.samples import SAMPLE_FOLDER, hospital_schema
 from velado.data.samples.make_hospital import SEED, write_hospital
 from velado.data.schema import Schema
 from velado.data.table import Table
@@ -61,7 +61,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def hospital() -> Table:
-    """Twelve draws of the sample, one row for each person: 20,400 people."""
+    """Twelve draws of the sample, one row for each person: 20,400 people. What is sensitive is the chapter of the diagnosis."""
     frames, table = [], None
     for number in range(12):
         with tempfile.TemporaryDirectory() as folder:
@@ -72,7 +72,13 @@ def hospital() -> Table:
         once = table.frame.unique(person.name, keep="first", maintain_order=True)
         frames.append(once.with_columns(pl.col(person.name) + f"/{number}"))
     assert table is not None
-    return table.with_frame(pl.concat(frames))
+    level = pl.read_csv(SAMPLE_FOLDER / "taxonomies" / "cid10.csv", has_header=False, separator=";")
+    chapter = {row[0]: row[1] for row in level.iter_rows()}
+    frame = pl.concat(frames).with_columns(pl.col("cid10").replace_strict(chapter))
+    columns = [
+        replace(one, taxonomy=None) if one.name == "cid10" else one for one in table.schema.columns.values()
+    ]
+    return Table.of(frame, table.schema.with_columns(columns))
 
 
 def adult_with(columns: Sequence[str]) -> Table:

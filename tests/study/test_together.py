@@ -172,8 +172,12 @@ def test_counts_of_groups_stand_in_the_place_of_values(tmp_path: Path, history: 
     assert members == {name: Counter(found) for name, found in life.items()}
 
 
-def test_groups_of_values_do_not_depend_on_values(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ages", ["many", "two"])
+def test_groups_of_values_do_not_depend_on_values(ages: str, tmp_path: Path) -> None:
+    """With two ages and one place there is nothing to cut by but the values, for whoever sees them."""
     frame, tables = everybody(5), []
+    if ages == "two":
+        frame = frame.with_columns(pl.col("age") // 54, place=1)
     for number, values in enumerate((frame["illness"], frame["illness"].reverse())):
         path = tmp_path / f"h{number}"
         create_history(path, KEY)
