@@ -174,10 +174,14 @@ def test_counts_of_groups_stand_in_the_place_of_values(tmp_path: Path, history: 
 
 @pytest.mark.parametrize("ages", ["many", "two"])
 def test_groups_of_values_do_not_depend_on_values(ages: str, tmp_path: Path) -> None:
-    """With two ages and one place there is nothing to cut by but the values, for whoever sees them."""
-    frame, tables = everybody(5), []
+    """With two ages, each in one place, there is nothing more to cut by but the values, which are numbers, for whoever sees them."""
+    frame, schema, tables = everybody(5), SCHEMA, []
     if ages == "two":
-        frame = frame.with_columns(pl.col("age") // 54, place=1)
+        old = pl.col("age") // 54
+        frame = frame.with_columns(old, old.alias("place"), pl.col("illness").str.len_chars())
+        columns = {name: column.to_dict() for name, column in SCHEMA.columns.items()}
+        columns["illness"] = {"role": "sensitive", "kind": "numeric"}
+        schema = Schema.from_dict({"columns": columns})
     for number, values in enumerate((frame["illness"], frame["illness"].reverse())):
         path = tmp_path / f"h{number}"
         create_history(path, KEY)
@@ -186,6 +190,7 @@ def test_groups_of_values_do_not_depend_on_values(ages: str, tmp_path: Path) -> 
             tmp_path / f"{number}",
             path,
             Together(what="values", most="9/10"),
+            schema=schema,
         )
         tables.append(written(done).sort("who"))
     assert tables[0].equals(tables[1])
