@@ -194,6 +194,11 @@ def test_groups_of_values_do_not_depend_on_values(ages: str, tmp_path: Path) -> 
         )
         tables.append(written(done).sort("who"))
     assert tables[0].equals(tables[1])
+    path = tmp_path / "alone"
+    create_history(path, KEY)
+    alone = written(send(frame, tmp_path / "a", path, None, schema=schema)).sort("who")
+    shown = ["who", "age", "place"]
+    assert alone.select(shown).equals(tables[0].select(shown))  # the same boxes, and so the same loss
 
 
 def test_a_group_that_breaks_the_bound_gets_no_values_for_life(tmp_path: Path, history: Path) -> None:
