@@ -9,6 +9,7 @@ as sensitive, `--columns a,b,c` others. Who comes is new; `--back` lets people w
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import tempfile
 import time
@@ -25,6 +26,7 @@ import polars as pl
 
 from benchmarks.adult import adult, schema_dict
 from benchmarks.timing import data_folder
+from velado.data.history_file import create_history, history_held
 from velado.data.io import attach_taxonomies, read_schema, read_table
 from velado.data.keys import Key
 from velado.data.normal import value_codes
@@ -45,6 +47,7 @@ from velado.release.history.candidates import (
     crowd_of,
 )
 from velado.release.history.classes import Classes, Leavers, shown_together
+from velado.release.history.record import Record, told_by
 from velado.release.history.together import cells_of, merged_cells, withheld_cells
 from velado.release.methods import Progressive
 from velado.release.prepare import Prepared, prepare
@@ -246,28 +249,60 @@ def people(
     return f"{said}; left out {left_out / sum(map(len, present)):.2%}; of people who left {stale / rows:.1%} of rows"
 
 
-def large(count: int = 1_000_000, releases: int = 24) -> None:
-    """CPU seconds and memory of the figures of a history, and of reading it: everybody in groups of 5 to 9, a tenth away."""
+def large(count: int = 1_000_000, releases: int = 24, values: int = 20) -> None:
+    """CPU seconds and memory of reading a history and working out its figures: everybody in groups of 5 to 9, a tenth away."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["VELADO_STATE"] = folder
+        path = Path(folder) / "large.history"
+        child = os.fork()  # what making it takes is not measured
+        if not child:
+            _write_history(path, count, releases, values)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        few = np.zeros((releases, 100), np.int32)
+        none = Histogram(*(np.zeros(0, np.int32) for _ in range(3)))
+        # What compiled code itself takes is not of people.
+        (candidates_in(few), candidates_exactly(few), certain_values(few, [none] * releases, values))
+        before, begun = _memory_now(), time.process_time()
+
+        def told(what: str) -> None:
+            spent, most = time.process_time() - begun, _memory() - before
+            print(
+                f"{count:,} people x {releases}, {what}: {spent:.1f} CPU s (bar 15), {most:.0f} MB (bar 130)",
+                flush=True,
+            )
+
+        with history_held(path, KEY) as file:
+            record = Record.of(file.entries)
+            told("read")
+            own = crowd_of(candidates_in(record.groups), K), crowd_of(candidates_exactly(record.groups), K)
+            told(f"readers in and exactly ({own[0].share:.1%} / {own[1].share:.1%} below k)")
+            all_told = told_by(record, K)
+            told(f"all once more, and certain values ({all_told.certain:,})")
+
+
+def _write_history(path: Path, count: int, releases: int, values: int) -> None:
     random = seeded(3, "large")
-    groups = np.empty((releases, count), np.int32)
-    for t in range(releases):
-        order = random.permutation(count).astype(np.int32)
-        groups[t, order] = np.arange(count, dtype=np.int32) // 7
-        groups[t, random.random(count) < 0.1] = -1
-        del order
-    few = np.ascontiguousarray(groups[:, :100])
-    (
-        crowd_of(candidates_in(few), K),
-        crowd_of(candidates_exactly(few), K),
-    )  # what compiled code itself takes is not of people
-    before, begun = _memory_now(), time.process_time()
-    own = crowd_of(candidates_in(groups), K), crowd_of(candidates_exactly(groups), K)
-    spent, peak = time.process_time() - begun, _memory()
-    said = f"{count:,} people x {releases}: {spent:.1f} CPU s (bar 15); below k {own[0].share:.1%} / {own[1].share:.1%}"
-    held = groups.nbytes / 1e6
-    print(
-        f"{said}; memory: the groups {held:.0f} MB, above them {peak - before:.0f} MB, in all {held + peak - before:.0f} (bar 130)"
-    )
+    own = random.integers(0, values, count)
+    create_history(path, KEY)
+    with history_held(path, KEY) as file:
+        for t in range(releases):
+            groups = np.empty(count, np.int32)
+            groups[random.permutation(count)] = np.arange(count, dtype=np.int32) // 7
+            groups[random.random(count) < 0.1] = -1
+            here = groups >= 0
+            pairs, found = np.unique(groups[here].astype(np.int64) * values + own[here], return_counts=True)
+            counts = np.stack([pairs // values, pairs % values, found]).astype("<i4")
+            new = 0 if t else count
+            said = {
+                "kind": "release",
+                "new": new,
+                "counts": len(found),
+                "values": list(map(str, range(values))),
+            }
+            people = random.integers(0, 2**63, (new, 2)).astype("<u8").tobytes()
+            file.append({**said, "table": f"{t}"}, people + groups.tobytes() + counts.tobytes())
+            file.append({"kind": "confirmed", "table": f"{t}"})
 
 
 def _memory_now() -> float:
