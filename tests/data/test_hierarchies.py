@@ -93,6 +93,7 @@ def test_icd_codes_have_category_block_and_chapter() -> None:
     assert found["C50"] == ("C50-C50", "C00-D48")
     assert found["X85"] == ("X85-Y09", "V01-Y98")
     assert ICD10.place(["D49", "18.9", "", "J1"]).unknown == ("D49", "18.9", "", "J1")
+    assert ICD10.meaning is not None
     for ranges in (CHAPTERS, BLOCKS):
         assert all(ICD10.meaning(label) == title and title.strip() for label, title in ranges.items())
         assert len(set(ranges.values())) == len(ranges)
