@@ -4,13 +4,14 @@ import json
 import tomllib
 from dataclasses import asdict, replace
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import polars as pl
 import pytest
 
 import velado
-from velado.apps.desk import deciding, signing
+from velado.apps.desk import deciding, jobs, signing
 from velado.apps.desk.answers import DoorAnswer
 from velado.apps.desk.project import roles_digest, settled
 from velado.apps.desk.run_shown import AFTER, BEFORE, inventory
@@ -21,6 +22,7 @@ from velado.release.operations.round_numbers import RoundNumbers
 from velado.release.side_doors import SideDoor, decided_doors
 from velado.release.side_doors.decisions import DECISIONS
 from velado.study.recipe import Recipe
+from velado.text import Language, speaking
 
 from .desks import Desk, people_csv
 from .test_decisions import SAID, finished_run
@@ -282,6 +284,36 @@ def test_what_cannot_be_done_to_a_column_is_refused_before_it_is_written(desk: D
     for step in ("0", "1,5", "nan", "inf", "x", ""):
         assert desk.post("/look/column", column="ward", decision="generalize", step=step).status in (400, 409)
     assert desk.project.recipe_file.read_bytes() == before and not list(desk.project.runs.iterdir())
+
+
+def test_a_door_that_a_decision_closed_can_be_changed_and_taken_back(desk: Desk) -> None:
+    name = deciding.door_name(side_door("cost"))
+    decide(desk, "cost", decision="round", step="100")
+    looked_at(desk, door("cost"))
+    assert 'id="closed"' not in desk.get("/look").text  # the run still finds it: it is undecided above
+    rmtree(desk.project.runs / RUN)
+    looked_at(desk)
+    page = desk.get("/look")
+    assert "'cost': numbers rounded: 100 (by" in page.words and f'name="door" value="{name}"' in page.text
+    assert desk.post("/look/closed", door=name, do="change", step="12,5").status == 303
+    (done,) = recipe_of(desk).to_dict()["operations"]
+    assert done["to"] == 12.5 and desk.project.answers().doors[name].step == "12.5"
+    before = desk.state()
+    assert desk.post("/look/closed", door=name, do="change", step="x").status in (400, 409)
+    assert desk.post("/look/closed", door="none", do="back").status == 409
+    assert desk.state() == before
+    assert desk.post("/look/closed", door=name, do="back").status == 303
+    assert recipe_of(desk).operations == () and name not in desk.project.answers().doors
+    for run in desk.project.runs.iterdir():
+        jobs.cancel(desk.project.runs, run.name)
+
+
+@pytest.mark.parametrize(
+    ("tongue", "written", "meant"), [("pt", "1.000", "1000"), ("en", "1,000", "1000"), ("pt", "2,5", "2.5")]
+)
+def test_a_step_is_read_as_the_language_writes_it(tongue: Language, written: str, meant: str) -> None:
+    with speaking(tongue):
+        assert deciding.plain_step(written) == meant
 
 
 def test_a_refused_run_offers_to_take_back_what_is_done_to_a_column(desk: Desk) -> None:

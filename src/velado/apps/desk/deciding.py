@@ -18,6 +18,7 @@ from velado.errors import InputError
 from velado.release.side_doors import DoorDecision, SideDoor
 from velado.release.side_doors.decisions import DECISIONS, Decision
 from velado.study.recipe import Recipe
+from velado.text import Sentence, read_number, say
 
 TAKEN_BACK = "take back"
 """No decision, but the end of one: what a recipe does to a column is done no longer."""
@@ -92,7 +93,14 @@ def answer_of(
         # A quasi-identifier is not signed off; of a pair the other one is.
         signable = _signable(columns, recipe)
         column = column if column in signable else next(iter(signable), "")
+    step = plain_step(step)
     return DoorAnswer(decision=decision, reason=reason, by=user(), at=now(), column=column, step=step)
+
+
+def plain_step(step: str) -> str:
+    """A step as recipes have it, whatever marks the language that is spoken has; what is no number stays as it is."""
+    found = read_number(step)
+    return step if found is None else f"{found:.15g}"
 
 
 def with_door(recipe: Recipe, door: Mapping[str, Any], answer: DoorAnswer) -> Recipe:
@@ -129,6 +137,37 @@ def with_decision(recipe: Recipe, answer: DoorAnswer) -> Recipe:
     if made.operation is None:
         return _with_column(recipe, made.column)
     return _with_entries(recipe, [*_others(recipe, column), dict(made.operation)])
+
+
+def closed_doors(
+    answers: Mapping[str, DoorAnswer], recipe: Recipe | None, found: Sequence[str]
+) -> dict[str, DoorAnswer]:
+    """The decisions that the recipe carries about doors that the run looked at no longer found."""
+    return {name: one for name, one in standing(answers, recipe).items() if name not in found}
+
+
+def without_decision(recipe: Recipe, answer: DoorAnswer) -> Recipe:
+    """The recipe as if that had not been decided; the next run finds the door again if it is still there."""
+    column = recipe.schema.columns.get(answer.column)
+    back = None if column is None else decision_of(answer).taken_back(column)
+    if column is None or back is None:
+        raise InputError(
+            "This decision cannot be taken back here.",
+            "How the column was before is not kept.",
+            "Say at Roles what the column is.",
+        )
+    return _with_column(_with_entries(recipe, _others(recipe, column)), back)
+
+
+def told_decision(answer: DoorAnswer) -> Sentence:
+    """What was done, with the step where there is one.
+
+    >>> told_decision(DoorAnswer(decision="round", column="cost", step="12.5"))
+    'numbers rounded: 12.5'
+    """
+    decision = decision_of(answer)
+    step = read_number(answer.step, "en") if decision.takes == "step" else None
+    return decision.done if step is None else say("{done}: {step:g}", done=decision.done, step=step)
 
 
 def _others(recipe: Recipe, column: Column) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from velado.apps.desk import profile
 from velado.apps.desk.walk import Walk
+from velado.apps.desk.wording import at_the_desk
 from velado.data.io import read_table
 from velado.release.goal import DEFAULT_K
 from velado.release.methods import METHODS
@@ -30,6 +31,8 @@ def on_sample(walk: Walk, recipe: Recipe) -> dict[str, Any]:
     method = recipe.method.name if recipe.method.name == QUICK else QUICK
     found = preview(sample, recipe.k or DEFAULT_K, method, recipe.guarantees, suppression=recipe.suppression)
     lines = told_lines(found)
+    if found.result.failed:
+        return {"lines": [told(line) for line in lines], "loss": None, "highest": None}
     if recipe.method.name != method:
         lines.append(
             say(
@@ -46,7 +49,7 @@ def told_lines(found: Previewed) -> list[Sentence | str]:
     """The figures of one goal as sentences."""
     result = found.result
     if result.failed or result.loss is None:
-        return [result.failed]
+        return [at_the_desk(result.failed)]
     return [
         say("Loss {loss:.1%} of what the columns tell.", loss=result.loss),
         say(

@@ -14,14 +14,19 @@ from velado.apps.desk.answers import Answers, DoorAnswer
 from velado.apps.desk.deciding import (
     TAKEN_BACK,
     answer_of,
+    closed_doors,
     decision_about,
     door_shown,
+    plain_step,
+    standing,
+    told_decision,
     with_decision,
     with_door,
+    without_decision,
 )
 from velado.apps.desk.door import form
 from velado.apps.desk.jobs import Job
-from velado.apps.desk.project import changed_meanwhile, roles_digest, settled
+from velado.apps.desk.project import changed_meanwhile, now, roles_digest, settled, user
 from velado.apps.desk.run_shown import AFTER, BEFORE
 from velado.apps.desk.screens._screen import go, job_told, page, project_of
 from velado.apps.desk.screens.promise_screen import begin_run
@@ -98,6 +103,9 @@ def show(request: Request) -> Response:
             door["name"]: [kinds.get(name, "") for name in door["columns"]] for door in result["doors"]
         },
         answered=walk.answers.doors,
+        closed=closed_doors(walk.answers.doors, recipe, [door["name"] for door in result["doors"]]),
+        told_decision=told_decision,
+        decisions_by=DECISIONS,
         worse={
             door["name"]: taken
             for door in result["doors"]
@@ -191,11 +199,40 @@ async def decide_column(request: Request) -> Response:
         if column not in recipe.schema.columns:
             raise InputError("There is no such column.", "Nothing was done.", "Choose one of the list.")
         answer = DoorAnswer(
-            decision=given.one("decision"), reason=reason, column=column, step=given.one("step")
+            decision=given.one("decision"), reason=reason, column=column, step=plain_step(given.one("step"))
         )
         made = with_decision(recipe, answer)
         said = settled(roles_digest(made.schema, answers.source.digest))
         return replace(answers, roles=said), made
+
+    project.change(edit, given.one("state"))
+    begin_run(request)
+    return go("/look")
+
+
+@screen.post("/look/closed")
+async def decide_again(request: Request) -> Response:
+    """A decision about a door that is closed by it is taken back, or taken with another step; then the release is made anew."""
+    given = await form(request)
+    project = project_of(request)
+    Walk.of(project).refuse_run()
+    name = given.one("door")
+
+    def edit(answers: Answers, recipe: Recipe | None) -> tuple[Answers, Recipe | None]:
+        assert recipe is not None and answers.source is not None
+        before = standing(answers.doors, recipe).get(name)
+        if before is None:
+            raise InputError(
+                "There is no such decision.", "Nothing was done.", "Look at the page as it is now."
+            )
+        decided = {key: one for key, one in answers.doors.items() if key != name}
+        if given.one("do") == "back":
+            made = without_decision(recipe, before)
+        else:
+            answer = replace(before, step=plain_step(given.one("step")), by=user(), at=now())
+            made, decided[name] = with_decision(recipe, answer), answer
+        said = settled(roles_digest(made.schema, answers.source.digest))
+        return replace(answers, doors=decided, roles=said), made
 
     project.change(edit, given.one("state"))
     begin_run(request)

@@ -10,14 +10,13 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from velado.apps.desk import evidencing, previewing, signing
-from velado.apps.desk.deciding import standing
+from velado.apps.desk.deciding import standing, told_decision
 from velado.apps.desk.door import Form, form
 from velado.apps.desk.project import changed_meanwhile, now, user
 from velado.apps.desk.screens._screen import go, page, project_of, settings_of
 from velado.apps.desk.screens.look_screen import finished
 from velado.apps.desk.walk import Walk
 from velado.errors import InputError
-from velado.release.side_doors.decisions import DECISIONS
 from velado.study.evidence import check_law
 from velado.text import Sentence, say
 
@@ -71,7 +70,7 @@ def show(request: Request) -> Response:
         today=now()[:10],
         account=user(),
         doors=standing(walk.answers.doors, walk.recipe),
-        decisions=DECISIONS,
+        told_decision=told_decision,
     )
 
 
