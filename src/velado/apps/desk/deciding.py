@@ -7,6 +7,7 @@ accepted it with a reason and the recipe says so, with the figures it was accept
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -101,6 +102,46 @@ def plain_step(step: str) -> str:
     """A step as recipes have it, whatever marks the language that is spoken has; what is no number stays as it is."""
     found = read_number(step)
     return step if found is None else f"{found:.15g}"
+
+
+def step_offered(spread: Mapping[str, Any] | None) -> str:
+    """A step by which about ten different numbers remain of a column's usual ones: 1, 2 or 5 with zeros; "1" goes up one level.
+
+    >>> step_offered({"low": 8.0, "high": 45.0, "whole": False}), step_offered({"low": 0, "high": 6, "whole": True})
+    ('5', '1')
+    >>> step_offered(None)
+    '1'
+    """
+    wide = 0.0 if spread is None else (spread["high"] - spread["low"]) / 10
+    if spread is None or wide <= 0:
+        return "1"
+    unit = 10.0 ** math.floor(math.log10(wide))
+    step = next(unit * times for times in (1, 2, 5, 10) if unit * times >= wide * (1 - 1e-9))
+    return f"{max(step, 1.0) if spread['whole'] else step:.15g}"
+
+
+def remaining(spread: Mapping[str, Any] | None, step: str) -> int | None:
+    """About how many different numbers a column's usual ones become by a step; None where that is not known.
+
+    >>> remaining({"low": 8.0, "high": 45.0}, "5"), remaining({"low": 8.0, "high": 45.0}, "100"), remaining(None, "1")
+    (8, 1, None)
+    """
+    width = read_number(step, "en")
+    if spread is None or width is None or not 0 < width < math.inf:
+        return None
+    low, high = (round(float(spread[end]) / width) for end in ("low", "high"))
+    return high - low + 1
+
+
+def refuse_levelled(door: Mapping[str, Any], answer: DoorAnswer) -> None:
+    """Nothing, if more than one number remains of a column whose numbers are rounded or put into bands."""
+    left = remaining(door.get("spread", {}).get(answer.column), answer.step)
+    if decision_of(answer).takes == "step" and left is not None and left < 2:
+        raise InputError(
+            say("By this step next to nothing remains of '{column}'.", column=answer.column),
+            "Nearly all of its numbers would become the same one.",
+            "Write a smaller step, or hold the column back.",
+        )
 
 
 def with_door(recipe: Recipe, door: Mapping[str, Any], answer: DoorAnswer) -> Recipe:

@@ -92,6 +92,8 @@ _WORDS: Mapping[str, Sentence] = {
     "test_missing": say("is missing"),
     "test_present": say("is not missing"),
     "beyond_form": say("The query says more than this form can show; what is written below counts."),
+    "unfinished": say("A condition has no value yet: nothing is asked before it has one, or is removed."),
+    "no_bounds": say("No column has declared bounds, so only rows can be counted."),
     "within": say("How exact do you need it?"),
     "within_hint": say("By how much each value may be off: a number such as 10, or a percentage such as 5%."),
     "spend": say("Spend at most"),

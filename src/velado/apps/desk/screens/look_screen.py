@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,10 @@ from velado.apps.desk.deciding import (
     decision_about,
     door_shown,
     plain_step,
+    refuse_levelled,
+    remaining,
     standing,
+    step_offered,
     told_decision,
     with_decision,
     with_door,
@@ -59,6 +62,7 @@ def show(request: Request) -> Response:
             job=job_told(job),
             result=None,
             published=[one for one in columns if one.published],
+            named=_named(job, [one.name for one in columns if one.published]),
             decisions=DECISIONS.values(),
             altered=list(dict.fromkeys(altered)),
             take_back=TAKEN_BACK,
@@ -83,6 +87,7 @@ def show(request: Request) -> Response:
     published = [name for name in names if f"{AFTER}{name}" in shown.columns]
     recipe = walk.recipe
     kinds = {} if recipe is None else {name: one.kind for name, one in recipe.schema.columns.items()}
+    door_kinds = {door["name"]: [kinds.get(name, "") for name in door["columns"]] for door in result["doors"]}
     return page(
         request,
         "look",
@@ -99,9 +104,10 @@ def show(request: Request) -> Response:
         group=group,
         only=asked.get("only", ""),
         decisions=DECISIONS.values(),
-        door_kinds={
-            door["name"]: [kinds.get(name, "") for name in door["columns"]] for door in result["doors"]
-        },
+        door_kinds=door_kinds,
+        door_groups=_alike(walk, result["doors"], door_kinds),
+        step_offered=step_offered,
+        remaining=remaining,
         answered=walk.answers.doors,
         closed=closed_doors(walk.answers.doors, recipe, [door["name"] for door in result["doors"]]),
         told_decision=told_decision,
@@ -113,6 +119,34 @@ def show(request: Request) -> Response:
         },
         recipe=recipe,
     )
+
+
+def _named(job: Job, columns: Sequence[str]) -> str:
+    """The column that a refusal advises about, else one that it names."""
+    said = job_told(job)["error"] or {"fix": "", "what": ""}
+    return next((one for key in ("fix", "what") for one in columns if f"'{one}'" in said[key]), "")
+
+
+def _alike(
+    walk: Walk, doors: Sequence[Mapping[str, Any]], kinds: Mapping[str, list[str]]
+) -> list[dict[str, Any]]:
+    """The doors in the order of the run; those of look-alike columns stand together, and one decision is for all of them."""
+    groups = [] if walk.profile is None else walk.profile.document["alike"]
+    of = {name: at for at, group in enumerate(groups) if len(group) > 1 for name in group}
+    out: list[dict[str, Any]] = []
+    for door in doors:
+        # Of columns of two kinds not every decision fits both.
+        key = (of[door["columns"][0]], *kinds[door["name"]]) if _single(door, of) else None
+        known = next((one for one in out if key is not None and one["key"] == key), None)
+        if known is None:
+            out.append({"key": key, "doors": [door]})
+        else:
+            known["doors"].append(door)
+    return out
+
+
+def _single(door: Mapping[str, Any], of: Mapping[str, int]) -> bool:
+    return len(door["columns"]) == 1 and door["columns"][0] in of
 
 
 def _row(
@@ -158,7 +192,9 @@ async def decide(request: Request) -> Response:
             "Look at the page as it is now, and decide again.",
         )
     doors = {door["name"]: door for door in job.result()["doors"]}
-    chosen = {name: given.one(f"door-{name}") for name in doors if given.one(f"door-{name}")}
+    # A door that is decided by itself stays as it is decided there, whatever becomes of those alike.
+    asked = {name: name if given.one(f"door-{name}") else given.one(f"alike-of-{name}") for name in doors}
+    chosen = {name: of for name, of in asked.items() if of and given.one(f"door-{of}")}
     if not chosen:
         raise InputError(
             "Nothing was decided.", "Each side door waits for one.", "Choose what becomes of it."
@@ -167,15 +203,16 @@ async def decide(request: Request) -> Response:
     def edit(answers: Answers, recipe: Recipe | None) -> tuple[Answers, Recipe | None]:
         assert recipe is not None and answers.source is not None
         decided = dict(answers.doors)
-        for name, decision in chosen.items():
+        for name, of in chosen.items():
             answer = answer_of(
                 recipe,
                 doors[name]["columns"],
                 given.one(f"column-{name}"),
-                decision,
-                reason=given.one(f"reason-{name}").strip(),
+                given.one(f"door-{of}"),
+                reason=given.one(f"reason-{of}").strip(),
                 step=given.one(f"step-{name}"),
             )
+            refuse_levelled(doors[name], answer)
             recipe = with_door(recipe, doors[name], answer)
             decided[name] = answer
         said = settled(roles_digest(recipe.schema, answers.source.digest))

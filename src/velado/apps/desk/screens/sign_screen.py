@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -64,8 +63,8 @@ def show(request: Request) -> Response:
         purpose=purpose,
         waits=waits,
         released=signing.released(project),
-        # The line is for a shell, and paths may hold spaces.
-        key=None if key is None else shlex.quote(str(key)),
+        key=key,
+        before=[] if job is None else [one for one in signing.released(project) if one.run == job.name],
         done="done" in request.query_params,
         today=now()[:10],
         account=user(),

@@ -177,6 +177,7 @@
   }
 
   async function price(before = false) {
+    if (!before && !by("ask").reportValidity()) return;
     empty("priced");
     priced(await call("POST", "/v1/price", request()), before);
   }
