@@ -414,11 +414,15 @@ def test_what_is_cheaper_is_shown_with_its_risk_and_runs_nothing(desk: Desk) -> 
     cheaper = {"changed": "k", "k": 2, "suppression": 0.05, "loss": 0.1, "suppressed": 0}
     looked_at(desk, cheaper=[cheaper])
     page = desk.get("/look")
-    assert 'href="/promise?k=2&amp;suppression=0.05"' in page.text and 'name="k"' not in page.text
+    assert (
+        'href="/promise?k=2&amp;suppression=0.05&amp;loss=0.1"' in page.text and 'name="k"' not in page.text
+    )
     assert "up to 50.0%, now 20.0%" in page.words
     before = desk.project.recipe_file.read_bytes()
     offered = desk.get("/promise?k=2&suppression=0.05")
     assert "These figures are a proposal." in offered.words and 'max="50" value="2"' in offered.text
+    told = desk.get("/promise?k=2&suppression=0.05&loss=0.1").words
+    assert "A short run of progressive with them lost 10.0%" in told
     assert "proposal" not in desk.get("/promise").words
     for odd in ("k=1&suppression=0", "k=2&suppression=nan", "k=x&suppression=0", "k=2"):
         assert "proposal" not in desk.get(f"/promise?{odd}").words

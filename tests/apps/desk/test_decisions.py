@@ -238,6 +238,15 @@ def test_a_second_visit_to_roles_changes_nothing_by_itself(desk: Desk) -> None:
     before = desk.project.recipe()
     assert desk.roles().status == 303
     assert desk.project.recipe() == before
+    # Whoever ticks it at one of the group holds that one back, and no other.
+    ticked = f"hold-{desk.number('lab_03')}"
+    assert desk.post("/roles", **desk.role_fields(), **{ticked: "yes"}).status == 303
+    recipe = desk.project.recipe()
+    assert recipe is not None
+    assert [name for name in names if not recipe.schema.columns[name].published] == ["lab_00", "lab_03"]
+    fields = {name: value for name, value in desk.role_fields().items() if name != ticked}
+    assert desk.post("/roles", **{**fields, f"role-{desk.number('lab_03')}": "group"}).status == 303
+    assert desk.project.recipe() == before
     # The one that was held back stands by itself, and goes with the group again when somebody says so.
     page = desk.get("/roles").text
     held = f"hold-{desk.number('lab_00')}"
@@ -475,3 +484,10 @@ def test_what_a_preset_promised_goes_with_it_and_what_a_person_chose_stays(tmp_p
         assert tomllib.loads(plan["recipe_text"])["k"] == left
         assert f"hides among {left} here" in " ".join(plan["said"]["en"])
         assert any("held back (" in line for line in plan["said"]["en"])
+    # What somebody decided about a column stays too, but for what the preset before did.
+    document = {**recipe.to_dict(), "operations": [{"name": "suppress", "column": "illness", "rare": 3}]}
+    decided = replace(Recipe.from_dict(document), schema=recipe.schema)
+    for name in ("researchers", "safe-harbor", "public-download"):
+        plan = previewing.planned({**asked, "preset": name, "recipe_text": decided.to_toml()})
+        made = Recipe.from_dict(tomllib.loads(plan["recipe_text"]))
+        assert decided.operations[0] in made.operations, name

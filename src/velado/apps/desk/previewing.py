@@ -109,12 +109,17 @@ def planned(asked: Mapping[str, Any]) -> dict[str, Any]:
     table = read_table(source, recipe.schema, recipe.undeclared)
     kind = next(preset for preset in PRESETS if preset.name == asked["preset"])
     plan = kind().applied(table)
-    made = replace(recipe, schema=plan.schema, operations=plan.operations)
+    before = next((preset() for preset in PRESETS if preset.name == asked.get("before")), None)
+    # What another preset did goes with it; what a person decided about a column stays.
+    gone = () if before is None else before.applied(table).operations
+    named = {one.column for one in plan.operations}
+    kept = [one for one in recipe.operations if one not in gone and one.column not in named]
+    kept = [one for one in kept if one.column is None or plan.schema.columns[one.column].published]
+    made = replace(recipe, schema=plan.schema, operations=(*kept, *plan.operations))
     said = list(plan.said)
     if plan.k is not None:
         made = replace(made, k=plan.k, guarantees=plan.guarantees, suppression=plan.suppression)
     else:
-        before = next((preset() for preset in PRESETS if preset.name == asked.get("before")), None)
         # What another preset promised goes with it; what a person chose stays.
         if before is not None and getattr(before, "k", None) == recipe.k:
             made = replace(made, k=DEFAULT_K, guarantees=(), suppression=0.0)

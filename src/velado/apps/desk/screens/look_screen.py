@@ -94,6 +94,7 @@ def show(request: Request) -> Response:
         walk,
         job=job_told(job),
         result=result,
+        cheaper=[one for one in result["cheaper"] if one["loss"] < result["loss"]],
         current=walk.is_current(job),
         undecided=walk.undecided(job),
         rows=[_row(row, names, published, result) for row in shown.iter_rows(named=True)],

@@ -40,6 +40,7 @@ def show(request: Request) -> Response:
         changed=recipe != walk.recipe,
         l=_asked_l(walk.recipe),
         reach=_reach(recipe),
+        offered_loss=_offered_loss(recipe, request),
         sensitive=[column.name for column in walk.recipe.schema.sensitive],
         presets=previewing.presets(),
         said=walk.answers.said.get(language(), []),
@@ -71,6 +72,15 @@ def _offered(recipe: Recipe, request: Request) -> Recipe:
     except (KeyError, ValueError):
         return recipe
     return replace(recipe, k=k, suppression=suppression) if k >= 2 and 0 <= suppression <= 1 else recipe
+
+
+def _offered_loss(recipe: Recipe, request: Request) -> float | None:
+    """What a link says that its figures lost, where the preview is not made by the recipe's own method."""
+    try:
+        loss = float(request.query_params["loss"])
+    except (KeyError, ValueError):
+        return None
+    return loss if 0 <= loss <= 1 and recipe.method.name != previewing.QUICK else None
 
 
 @screen.post("/promise/preview")

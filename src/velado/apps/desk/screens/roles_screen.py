@@ -139,7 +139,9 @@ def _chosen(schema: Schema, given: Form, found: Profile) -> Schema:
 
 def _with(column: Column, given: Form, lead: str, own: str) -> Column:
     role, kind = given.one(f"role-{lead}"), given.one(f"kind-{own}", column.kind)
-    entry: dict[str, object] = {"role": role, "kind": kind, "publish": given.one(f"hold-{lead}") != "yes"}
+    # Who ticks it at one of a group holds that one back, whatever becomes of the others.
+    held = (given.one(f"hold-{lead}"), given.one(f"hold-{own}"))
+    entry: dict[str, object] = {"role": role, "kind": kind, "publish": "yes" not in held}
     if f"reason-{own}" in given.fields:  # a card that does not ask for it says nothing about it
         reason = given.one(f"reason-{own}").strip()
         entry |= {
