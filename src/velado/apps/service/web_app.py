@@ -92,6 +92,7 @@ _WORDS: Mapping[str, Sentence] = {
     "test_missing": say("is missing"),
     "test_present": say("is not missing"),
     "beyond_form": say("The query says more than this form can show; what is written below counts."),
+    "token_fix": say("Type the token as the owner gave it, or ask for a new one."),
     "unfinished": say("A condition has no value yet: nothing is asked before it has one, or is removed."),
     "no_bounds": say("No column has declared bounds, so only rows can be counted."),
     "within": say("How exact do you need it?"),
