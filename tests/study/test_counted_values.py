@@ -11,7 +11,7 @@ import pytest
 
 from velado.data.history_file import create_history
 from velado.data.schema import Schema
-from velado.errors import HistoryError, IdentifierOpen, VeladoError
+from velado.errors import HistoryError, IdentifierOpen, ParameterError, SuppressionLimitExceeded, VeladoError
 from velado.release.history.together import Together
 
 from .test_together import KEY, SCHEMA, everybody, send
@@ -71,3 +71,22 @@ def test_what_looks_like_a_formula_is_refused_escaped_or_counted_in_the_counts_t
     assert (escaped.public / "values.csv").read_text() == text.replace(",=1+1,", ",'=1+1,")
     promise = json.loads((escaped.public / "manifest.json").read_text())["promise"]["over_time"]
     assert promise["type"] == "guaranteed" and promise["holds"]
+
+
+@pytest.mark.parametrize("what", ["people", "values"])
+def test_a_row_that_is_nobodys_is_not_held_together_with_anybody(
+    what: str, tmp_path: Path, history: Path
+) -> None:
+    frame = everybody().with_columns(id=pl.when(pl.col("id") == "person 7").then(None).otherwise("id"))
+    with pytest.raises(ParameterError, match="does not say whose"):
+        send(frame, tmp_path / "a", history, Together(what=what))
+
+
+def test_the_share_that_is_to_be_allowed_is_told_as_it_is_typed(tmp_path: Path, history: Path) -> None:
+    from velado.text import speaking
+
+    send(everybody()[:60], tmp_path / "a", history, "people")
+    with speaking("pt"), pytest.raises(SuppressionLimitExceeded) as found:
+        send(everybody()[40:], tmp_path / "b", history, "people", suppression=0.0)
+    share = str(found.value.fix).split("--suppression ")[1].split(" ")[0]
+    assert 0 < float(share) <= 1

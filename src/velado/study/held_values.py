@@ -34,7 +34,7 @@ from velado.release.history.together import (
 )
 from velado.release.prepare import prepare
 from velado.release.release import Release
-from velado.study.held_people import people_of, whose_rows
+from velado.study.held_people import people_of, refuse_nobody, whose_rows
 from velado.study.recipe import Recipe
 from velado.text import say
 
@@ -56,6 +56,7 @@ def held_values(recipe: Recipe, table: Table, file: HistoryFile, key: Key) -> tu
     )
     prepared = prepare(hidden, per=recipe.per, key=key)
     names = people_of(prepared)
+    refuse_nobody(names)
     record = Record.of(file.entries)
     _refuse_another(record, column)
     known = len(record.people)
