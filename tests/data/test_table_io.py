@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from velado.data import table_bytes
+from velado.data import csv_reading, table_bytes
 from velado.data.encode import encode, visible_groups, wildcard_sizes
 from velado.data.formulas import count_formulas
 from velado.data.frames import to_frame
@@ -400,3 +400,16 @@ def test_a_large_table_is_encoded_by_its_distinct_texts_as_by_its_rows(monkeypat
 def test_what_is_wrong_in_a_large_table_is_counted_in_rows():
     with pytest.raises(TableError, match="64 of its 128 values"):
         encode(numeric_table(["31", "old"] * 64, kind="numeric"))
+
+
+def test_ragged_rows_are_found_wherever_a_block_ends(monkeypatch):
+    draw = np.random.default_rng(11)
+    cells = ["1", "", '"a,b"', '"line\nbreak"', '"q""q"', "x\r"]
+    rows = [",".join(draw.choice(cells, int(draw.choice([2, 3, 3, 3, 3, 4])))) for _ in range(300)]
+    rows[17] = rows[200] = ""
+    data = "\n".join(["a,b,c", *rows, ""]).encode()
+    whole = csv_reading.ragged_rows(data, ",", 3)
+    assert whole.short and whole.long and whole.blank
+    for size in (1, 2, 7, 64, 1000):
+        monkeypatch.setattr(csv_reading, "_BLOCK", size)
+        assert csv_reading.ragged_rows(data, ",", 3) == whole

@@ -96,7 +96,7 @@ class _Placed:
     @property
     def weighted(self) -> FloatArray:
         """The same, times the rows of each."""
-        return self.line if self.weights is None else self.line * self.weights
+        return np.asarray(self.line if self.weights is None else self.line * self.weights, dtype=np.float64)
 
 
 def _association(one: _Placed, two: _Placed) -> float:
