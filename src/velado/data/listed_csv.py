@@ -14,7 +14,7 @@ from velado.compiled import njit
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from velado.data.partition import Int32Array, Int64Array
+    from velado.data.partition import Int32Array, Int64Array, IntArray
 
     ByteArray = npt.NDArray[np.uint8]
 
@@ -52,7 +52,7 @@ class ListedCells:
     [b'F,"a,b"\\n,c\\n']
     """
 
-    places: tuple[pl.Series, ...]
+    places: tuple[IntArray, ...]
     first: Int64Array
     starts: Int64Array
     cells: ByteArray
@@ -73,7 +73,7 @@ class ListedCells:
         every = pl.concat(parts)
         sizes = np.array([len(part) for part in parts])
         return cls(
-            tuple(series.to_physical() for series in frame.get_columns()),
+            tuple(map(_places, frame.get_columns())),
             np.concatenate(([0], np.cumsum(sizes[:-1]))),
             np.concatenate(([0], np.cumsum(every.str.len_bytes().to_numpy(), dtype=np.int64))),
             np.frombuffer("".join(every.to_list()).encode(), dtype=np.uint8),
@@ -81,14 +81,22 @@ class ListedCells:
 
     def pieces(self, rows: int, order: Int64Array | None = None) -> Iterator[bytes]:
         """All rows, in *order* where one is given, so many at a time and without a header."""
-        ends = np.append(self.first[1:], self.starts.size - 1) - self.first - 1  # where the blank stands
-        height = len(self.places[0])
+        height = self.places[0].size
         for begin in range(0, height, rows):
             chosen = slice(begin, begin + rows) if order is None else order[begin : begin + rows]
             codes = np.empty((len(self.places), min(rows, height - begin)), dtype=np.int32)
-            for out, places, blank in zip(codes, self.places, ends, strict=True):
-                out[:] = places[chosen].cast(pl.Int32).fill_null(int(blank)).to_numpy()
+            for out, places in zip(codes, self.places, strict=True):
+                out[:] = places[chosen]
             yield rows_of_cells(codes, self.first, self.starts, self.cells).tobytes()
+
+
+def _places(series: pl.Series) -> IntArray:
+    """Where the text of each row stands in its list: behind all of them where the cell is blank."""
+    assert isinstance(series.dtype, pl.Enum)
+    places = series.to_physical()
+    if series.null_count():
+        places = places.cast(pl.Int32).fill_null(len(series.dtype.categories))
+    return places.to_numpy()
 
 
 def _written(texts: pl.Series, separator: str) -> pl.Series | None:

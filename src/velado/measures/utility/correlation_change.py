@@ -123,7 +123,7 @@ def _covariance(one: _Placed, two: _Placed) -> FloatArray:
                 met = np.bincount(pairs, rows, minlength=shape[0] * shape[1]).reshape(shape)
             return np.asarray(one.places.T @ (met @ two.places), dtype=np.float64)
     if two.is_line:
-        return np.atleast_1d(one.weighted @ two.line)
+        return np.asarray([one.weighted @ two.line], dtype=np.float64)
     return np.asarray(
         np.bincount(two.codes, one.weighted, minlength=len(two.places)) @ two.places, dtype=np.float64
     )
