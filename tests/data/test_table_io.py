@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -316,6 +318,10 @@ def test_columns_left_out_are_forgotten_with_the_rows_they_belonged_to() -> None
     assert table.with_frame(table.frame.reverse()).dropped is not None
 
 
+def writer(separator):
+    return partial(pl.DataFrame.write_csv, include_header=False, separator=separator)
+
+
 NASTY = [
     "",
     " ",
@@ -348,7 +354,7 @@ def test_rows_put_together_from_lists_are_the_bytes_of_the_one_writer(monkeypatc
     )
     for order in (None, draw.permutation(frame.height)):
         plain = csv_bytes(frame, separator, order=order)
-        assert ListedCells.of(frame, separator) is not None
+        assert ListedCells.of(frame, separator, writer(separator)) is not None
         monkeypatch.setattr(table_bytes, "_WORTH_A_KERNEL", 1)
         monkeypatch.setattr(table_bytes, "_PIECE", 777)
         assert csv_bytes(frame, separator, order=order) == plain
@@ -358,10 +364,10 @@ def test_rows_put_together_from_lists_are_the_bytes_of_the_one_writer(monkeypatc
 def test_only_lists_of_texts_are_put_together():
     listed = pl.Series("a", ["x"], dtype=pl.Enum(["x"]))
     assert (
-        ListedCells.of(pl.DataFrame([listed]), ",") is None
+        ListedCells.of(pl.DataFrame([listed]), ",", writer(",")) is None
     )  # a blank alone in its row is written otherwise
-    assert ListedCells.of(pl.DataFrame([listed, pl.Series("b", [1.5])]), ",") is None
-    assert ListedCells.of(pl.DataFrame([listed, pl.Series("b", ["y"])]), ",") is None
+    assert ListedCells.of(pl.DataFrame([listed, pl.Series("b", [1.5])]), ",", writer(",")) is None
+    assert ListedCells.of(pl.DataFrame([listed, pl.Series("b", ["y"])]), ",", writer(",")) is None
 
 
 def test_a_large_table_is_encoded_by_its_distinct_texts_as_by_its_rows(monkeypatch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -48,7 +48,7 @@ class ListedCells:
 
     >>> frame = pl.DataFrame({"sex": ["F", None], "town": ["a,b", "c"]})
     >>> enums = frame.with_columns(pl.col("sex").cast(pl.Enum(["F"])), pl.col("town").cast(pl.Enum(["c", "a,b"])))
-    >>> list(ListedCells.of(enums, ",").pieces(2))
+    >>> list(ListedCells.of(enums, ",", lambda texts: texts.write_csv(include_header=False)).pieces(2))
     [b'F,"a,b"\\n,c\\n']
     """
 
@@ -58,14 +58,16 @@ class ListedCells:
     cells: ByteArray
 
     @classmethod
-    def of(cls, frame: pl.DataFrame, separator: str) -> ListedCells | None:
-        """None where a column is no list, or its texts are written otherwise than by the one rule that is known here."""
+    def of(
+        cls, frame: pl.DataFrame, separator: str, write: Callable[[pl.DataFrame], str]
+    ) -> ListedCells | None:
+        """None where a column is no list, or *write* writes its texts otherwise than by the one rule that is known here."""
         if frame.width < 2 or not all(isinstance(dtype, pl.Enum) for dtype in frame.dtypes):
             return None
         parts: list[pl.Series] = []
         for at, series in enumerate(frame.get_columns(), 1):
             assert isinstance(series.dtype, pl.Enum)
-            texts = _written(series.dtype.categories, separator)
+            texts = _written(series.dtype.categories, separator, write)
             if texts is None:
                 return None
             end = separator if at < frame.width else "\n"
@@ -99,11 +101,11 @@ def _places(series: pl.Series) -> IntArray:
     return places.to_numpy()
 
 
-def _written(texts: pl.Series, separator: str) -> pl.Series | None:
+def _written(texts: pl.Series, separator: str, write: Callable[[pl.DataFrame], str]) -> pl.Series | None:
     """Texts as cells of a CSV file, which are compared with what the writer of all other tables makes of them."""
     quoted = texts.str.contains_any([separator, '"', "\n", "\r"]) | (texts == "")
     within = pl.format('"{}"', pl.col("text").str.replace_all('"', '""', literal=True))
     frame = pl.DataFrame({"text": texts, "quoted": quoted})
     cells = frame.select(pl.when("quoted").then(within).otherwise("text").alias("cell")).get_column("cell")
-    plain = texts.alias("text").to_frame().write_csv(include_header=False, separator=separator)
+    plain = write(texts.alias("text").to_frame())
     return cells if "".join(f"{cell}\n" for cell in cells) == plain else None
