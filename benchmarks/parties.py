@@ -147,7 +147,7 @@ def in_one_process(folder: Path, job: Job) -> float:
 
 def start_alone(folder: Path) -> tuple[float, float]:
     """CPU seconds of one client that imports what it needs, and of one that also opens its keys and reads its table."""
-    load = "import velado.apps.cli.commands._party, velado.learning.net.runner, velado.data.io\n"
+    load = "import velado.apps.cli.commands._party, velado.learning.net.runner\n"
     load += "import velado.learning.net.outputs, velado.papers.regression.paper_masked\n"
     more = "from pathlib import Path\nfrom velado.learning.net.identity import open_identity, read_job\n"
     more += "from velado.learning.net.runner import read_columns\n"

@@ -169,6 +169,6 @@ def test_a_random_passphrase_opens_the_keys_and_lies_outside_their_folder(
     told = capsys.readouterr()
     assert secret.strip() not in told.out + told.err
     sealed = (place / "a" / "secrets.sealed").read_bytes()
-    assert sealed[9] == 15  # words that are typed or given are stretched to 2^17
+    assert sealed[9] == 10  # words that are typed or given are stretched to 2^17
     assert open_identity(place / "a", secret.strip()).name == "a"
     assert run([*given, "again"]) != 0 and not (place / "again").exists()  # the folder is taken

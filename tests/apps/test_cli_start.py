@@ -45,6 +45,29 @@ def test_help_needs_no_heavy_library_and_names_the_exit_codes() -> None:
         assert re.search(rf"^\s+{code}\s+{re.escape(text)}$", done.stdout, re.MULTILINE)
 
 
+def test_a_process_that_has_used_an_engine_ends_without_a_word_of_its_libraries(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("ward,age\n" + "a,31\nb,40\n" * 50)
+    schema = tmp_path / "s.toml"
+    schema.write_text('[columns.ward]\nrole = "other"\n[columns.age]\nrole = "other"\n')
+    words = (
+        "query",
+        str(table),
+        "-s",
+        str(schema),
+        "--epsilon",
+        "1",
+        "--budget",
+        "2",
+        "SELECT COUNT(*) FROM t",
+    )
+    code = f"import sys; sys.argv[1:] = {words!r}; from velado.apps.cli import main; main()"
+    done = start("-c", code)
+    assert done.returncode == 0, done.stderr
+    assert "Cost: " in done.stdout
+    assert "leaked" not in done.stderr and len(done.stderr.splitlines()) < 4, done.stderr
+
+
 @pytest.mark.slow  # a process of its own
 def test_a_process_shows_no_progress_bar_where_nobody_watches(tmp_path: Path) -> None:
     done = start("-m", "velado", "demo", "-o", str(tmp_path / "demo"))

@@ -49,6 +49,7 @@ def make_job():
             "most_rows": 200,
             "key_bits": 2048,
             "bits": bits,
+            "key_holder": "c0" if WITH_PAPER[protocol].client_holds_key else None,
             **more,
         }
         return Job(

@@ -2,12 +2,14 @@
 
 import copy
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
 from velado.errors import ParameterError, SchemaError, VeladoError
 from velado.learning.regression.job import Job
 from velado.papers.regression.paper_masked import WITH_PAPER
+from velado.settings.declare import specs
 
 DOCUMENT = {
     "format": 1,
@@ -24,6 +26,13 @@ DOCUMENT = {
         *({"name": f"c{i}", "role": "client", "address": f"h{i}:1"} for i in range(3)),
     ],
 }
+
+
+def test_the_page_of_the_job_file_has_every_key() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "job.md").read_text("utf-8")
+    for key, spec in specs(Job).items():
+        name = spec.setting.key or key
+        assert any(f"| `{form}` |" in page for form in (name, f"[{name}]", f"[[{name}]]")), name
 
 
 def changed(**more) -> dict:

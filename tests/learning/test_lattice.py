@@ -32,6 +32,16 @@ def job_of(*names: str, **more) -> Job:
     return Job("t", MASKED, tuple(features), target, PARTIES, **{"bits": 16, "most_rows": 1000, **more})
 
 
+def job_in(protocol: str, **more) -> Job:
+    """Age and sex explain days, all whole numbers, in that protocol and with the roles it has."""
+    one = PROTOCOLS[protocol]
+    parties = tuple(party for party in PARTIES if party.role != "provider" or one.provider is not None)
+    holder = "c0" if one.client_holds_key else None
+    return replace(
+        job_of("age", "sex", "days"), protocol=one, parties=parties, key_holder=holder, key_bits=2048, **more
+    )
+
+
 @pytest.fixture(scope="module")
 def rows() -> dict[str, np.ndarray]:
     rng = np.random.default_rng(1)
@@ -132,14 +142,12 @@ def test_from_noisy_coefficients_the_lattice_finds_no_true_sums(rows) -> None:
     assert same(moments_from_rounded_coefficients(plain, exact, whole), true_sums(rows, exact))
 
 
-@pytest.mark.parametrize("protocol", ["secure-sum", "delegated", "masked"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_in_every_exact_protocol_a_client_of_few_whole_columns_finds_the_pooled_sums(
     rows, protocol, make_roles
 ) -> None:
     """Which the promise says: what clients are told is the same in all of them, and 53 bits are enough for so few columns."""
-    parties = tuple(party for party in PARTIES if party.role != "provider" or protocol != "secure-sum")
-    plain = {"least_cell": 1, "key_bits": 2048}
-    job = replace(job_of("age", "sex", "days"), protocol=PROTOCOLS[protocol], parties=parties, **plain)
+    job = job_in(protocol, least_cell=1)
     tables = {f"c{k}": {name: values[k::3] for name, values in rows.items()} for k in range(3)}
     roles = make_roles(job, tables)
     assert not deliver(roles).failures
@@ -149,10 +157,9 @@ def test_in_every_exact_protocol_a_client_of_few_whole_columns_finds_the_pooled_
     assert "pooled sums too" in str(fit.promise.reveals) or fit.promise.unsafe
 
 
-@pytest.mark.parametrize("protocol", ["secure-sum", "delegated"])
+@pytest.mark.parametrize("protocol", [name for name, one in PROTOCOLS.items() if one.pooled])
 def test_with_noise_the_lattice_finds_no_true_sums_in_any_protocol(rows, protocol, make_roles) -> None:
-    parties = tuple(party for party in PARTIES if party.role != "provider" or protocol != "secure-sum")
-    job = replace(job_of("age", "sex", "days"), protocol=PROTOCOLS[protocol], parties=parties, rho=Fraction(2), key_bits=2048)  # fmt: skip
+    job = job_in(protocol, rho=Fraction(2))
     tables = {f"c{k}": {name: values[k::3] for name, values in rows.items()} for k in range(3)}
     roles = make_roles(job, tables)
     assert not deliver(roles).failures

@@ -34,10 +34,11 @@ DRAWS = 20_000
 
 def a_job(protocol: Any = "secure-sum", clients: int = 3, **more: Any) -> Job:
     parties = [Party("e", "evaluator"), *(Party(f"c{i}", "client") for i in range(clients))]
-    if protocol != "secure-sum":
+    if PROTOCOLS[protocol].provider is not None:
         parties.append(Party("p", "provider"))
     features = (Bounded("a", (Fraction(-2), Fraction(3))), Bounded("b", (Fraction(0), Fraction(1, 2))))
     settings: dict[str, Any] = {"bits": 8, "key_bits": 2048, "most_rows": 100_000, "epsilon": Fraction(1)}
+    settings["key_holder"] = "c0" if PROTOCOLS[protocol].client_holds_key else None
     return Job("n", PROTOCOLS[protocol], features, Bounded("y", (Fraction(-5), Fraction(5))), tuple(parties), **{**settings, **more})  # fmt: skip
 
 
@@ -141,7 +142,7 @@ def test_each_client_adds_its_part_and_the_diagonal_twice_the_variance() -> None
     assert np.delete(variances, diagonal) == pytest.approx(0.5, rel=0.16)
 
 
-@pytest.mark.parametrize("protocol", ["secure-sum", "delegated"])
+@pytest.mark.parametrize("protocol", ["secure-sum", "delegated", "delegated-to-client"])
 def test_a_run_with_noise_says_so_and_repeats_from_its_seed(protocol: str) -> None:
     job = a_job(protocol, epsilon=Fraction(20))
     tables = tables_of(job)

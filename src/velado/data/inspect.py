@@ -15,12 +15,14 @@ import numpy as np
 import polars as pl
 
 from velado.data.identifiers import (
+    LINKING,
     IdentifierKind,
     Identifying,
     header_says,
     header_words,
     identifying_columns,
     linked_columns,
+    linking_columns,
     people_may_be,
     person_columns,
     rows_are_others,
@@ -68,7 +70,8 @@ class ColumnFinding:
 
     *identifier* is the direct identifier it is, *suspected* the one it may be (then it is held back); *valid* the share of sampled values whose check digits
     are right. *distinction* is different values / rows, *separation* the share of pairs of rows told
-    apart; a blank counts as a value in both. *why* gives the reasons as phrases.
+    apart; a blank counts as a value in both. *why* gives the reasons as phrases. *may_be_person*: rows that share a
+    value agree in what people keep for life, whatever the header says.
 
     >>> from velado.testing.examples import small_table
     >>> inspect(small_table(idade=("other", "text", "31 35 31 40"))).columns[0].role
@@ -89,6 +92,7 @@ class ColumnFinding:
     publish: bool = True
     format: str = "%Y-%m-%d"
     suspected: IdentifierKind | None = None
+    may_be_person: bool = False
 
 
 @dataclass(frozen=True)
@@ -456,12 +460,17 @@ def _without_followers(found: list[ColumnFinding], table: Table) -> list[ColumnF
     person = next((finding.name for finding in found if finding.person), None)
     names = [f.name for f in found if f.publish and f.identifier is None and f.role != "quasi"]
     held = {one.column: one for one in linked_columns(table, person, _quasi(found), names)}
-    return [
-        replace(f, publish=False, why=(*f.why[:1], held[f.name].why, HELD_BACK), suspected=held[f.name].kind)
-        if f.name in held
-        else f
-        for f in found
-    ]
+    telling = linking_columns(table, _quasi(found)) if person is None else ()
+    out = []
+    for f in found:
+        if f.name in held:
+            why = (*f.why[:1], held[f.name].why, HELD_BACK)
+            f = replace(f, publish=False, why=why, suspected=held[f.name].kind)
+        elif f.name in telling:  # its header spoke of a house or an event; its values speak of people
+            last = f.why[-1:] if f.why[-1:] == (HELD_BACK,) else ()
+            f = replace(f, why=(*f.why[: len(f.why) - len(last)], LINKING, *last))
+        out.append(replace(f, may_be_person=f.name in telling))
+    return out
 
 
 def _quasi(found: Sequence[ColumnFinding]) -> list[str]:

@@ -52,7 +52,7 @@ def test_the_factors_are_not_in_the_bytes_and_two_seals_differ(private, sealed):
 def test_an_empty_passphrase_or_a_cheap_guess_is_refused(private):
     with pytest.raises(KeyRefused, match="empty"):
         seal(private, "")
-    for log2_n in (14, 19):
+    for log2_n in (9, 11, 14, 19):
         with pytest.raises(KeyRefused, match="guessing"):
             seal(private, "x", log2_n=log2_n)
 
@@ -63,11 +63,12 @@ def test_an_empty_passphrase_or_a_cheap_guess_is_refused(private):
         (0, 0, "not a key file"),
         (8, 2, "version"),
         (9, 14, "parameters"),
+        (9, 11, "parameters"),
         (9, 31, "parameters"),
         (10, 255, "parameters"),
         (11, 2, "parameters"),
     ],
-    ids=["magic", "version", "cheap", "all memory", "r", "p"],
+    ids=["magic", "version", "cheap", "cheaper", "all memory", "r", "p"],
 )
 def test_a_head_of_another_form_is_refused_before_any_work(sealed, place, value, said):
     changed = bytearray(sealed)

@@ -202,7 +202,7 @@ def consortium(
         ("vault", "provider"),
         *((f"clinic-{i}", "client") for i in range(clients)),
     ]
-    if protocol == "secure-sum":
+    if PROTOCOLS[protocol].provider is None:
         names.remove(("vault", "provider"))
     parties = []
     (port,) = free_ports(1)
@@ -210,6 +210,8 @@ def consortium(
         address = f"localhost:{port}" if role == "evaluator" else ""
         party = Party(name, role, address)  # type: ignore[arg-type]
         parties.append(make_identity(folder / name, party, PASSPHRASE, log2_n=LOG2_N))
+    if PROTOCOLS[protocol].client_holds_key:
+        settings = {"key_holder": "clinic-0", **settings}
     tables = tables or {f"clinic-{i}": rows(i) for i in range(clients)}
     bounds = bounds or {"age": (0, 120), "level": (-10, 10), "stay": (-50, 50)}
     columns = [Bounded(name, (Fraction(low), Fraction(high))) for name, (low, high) in bounds.items()]

@@ -44,7 +44,7 @@ def heard(group: Consortium, name: str, event: str) -> bool:
     return any(line["event"] == event for line in group.audit(name))
 
 
-@pytest.fixture(scope="module", params=["delegated", "masked", "secure-sum"])
+@pytest.fixture(scope="module", params=["delegated", "delegated-to-client", "masked", "secure-sum"])
 def finished(request, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Consortium]:
     """A job of five processes that has come to its end."""
     folder = tmp_path_factory.mktemp(request.param)

@@ -14,13 +14,15 @@ from velado.learning.regression.job import Job, Party
 from velado.papers.regression.paper_masked import WITH_PAPER
 from velado.text import told
 
-PROTOCOLS = ("masked", "delegated", "secure-sum", "paper-masked")
+PROTOCOLS = ("masked", "delegated", "delegated-to-client", "secure-sum", "paper-masked")
 
 
 def a_job(protocol="delegated", **more) -> Job:
     parties = [Party("eva", "evaluator"), *(Party(f"c{i}", "client") for i in range(3))]
-    if protocol != "secure-sum":
+    if WITH_PAPER[protocol].provider is not None:
         parties.append(Party("pro", "provider"))
+    if WITH_PAPER[protocol].client_holds_key:
+        more = {"key_holder": "c1", **more}
     x, y = Bounded("x", (Fraction(0), Fraction(1))), Bounded("y", (Fraction(0), Fraction(1)))
     return Job("t", WITH_PAPER[protocol], (x,), y, tuple(parties), **more)
 
@@ -36,7 +38,7 @@ def test_masked_does_not_promise_to_hide_the_pooled_sums_from_its_evaluator() ->
     assert "reticulados" in facts.to_dict("pt")["parties"]["evaluator"]["infers"]
 
 
-@pytest.mark.parametrize("protocol", ["delegated", "secure-sum"])
+@pytest.mark.parametrize("protocol", ["delegated", "delegated-to-client", "secure-sum"])
 def test_the_number_of_rows_and_standard_errors_are_said_to_be_told(protocol) -> None:
     plain, errors, noise = (
         a_job(protocol),
@@ -58,7 +60,7 @@ def test_the_number_of_rows_and_standard_errors_are_said_to_be_told(protocol) ->
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("language", ["en", "pt"])
 def test_the_promise_is_spoken_in_sentences(protocol, language) -> None:
-    noise = {"epsilon": Fraction(1, 2)} if protocol in ("delegated", "secure-sum") else {}
+    noise = {"epsilon": Fraction(1, 2)} if WITH_PAPER[protocol].pooled else {}
     for job in (a_job(protocol), a_job(protocol, **noise)):
         lines = [told(line, language) for line in promise(job).lines()]
         assert lines

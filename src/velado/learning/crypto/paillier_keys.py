@@ -258,10 +258,21 @@ VERSION = 1
 LOG2_N = 17
 LEAST_LOG2_N = 15
 MOST_LOG2_N = 18
+RANDOM_LOG2_N = 10
+"""How long a random passphrase of 256 bits is stretched: there is nothing to guess that stretching would make dearer."""
 _R, _P = 8, 1
 _SALT, _NONCE, _PRINT = 16, 12, 32
 _HEAD = len(MAGIC) + 4 + _SALT + _NONCE + _PRINT
 _LONGEST = 8192
+
+
+def is_accepted(log2_n: int) -> bool:
+    """Whether scrypt may be asked for that N: one that people's words need, or the least, which is for random passphrases alone.
+
+    >>> is_accepted(17), is_accepted(RANDOM_LOG2_N), is_accepted(14), is_accepted(30)
+    (True, True, False, False)
+    """
+    return LEAST_LOG2_N <= log2_n <= MOST_LOG2_N or log2_n == RANDOM_LOG2_N
 
 
 def seal(private: PrivateKey, passphrase: str, random: Source | None = None, log2_n: int = LOG2_N) -> bytes:
@@ -275,7 +286,7 @@ def seal(private: PrivateKey, passphrase: str, random: Source | None = None, log
             say("The passphrase is empty."),
             say("Give one of several words; without it the key cannot be read."),
         )
-    if not LEAST_LOG2_N <= log2_n <= MOST_LOG2_N:
+    if not is_accepted(log2_n):
         raise _refused(
             say("The cost of guessing the passphrase is out of range."),
             say(
@@ -310,7 +321,7 @@ def open_sealed(data: bytes, passphrase: str, minimum_bits: int = SHORTEST_BITS)
             say("The key file is of an unknown version."),
             say("Use the velado that wrote it, or a newer one."),
         )
-    if not LEAST_LOG2_N <= log2_n <= MOST_LOG2_N or (r, p) != (_R, _P):
+    if not is_accepted(log2_n) or (r, p) != (_R, _P):
         raise _refused(
             say("The key file asks for parameters that are not accepted."),
             say("Give the file that keygen wrote."),

@@ -162,8 +162,7 @@ SECRETS, TLS_KEY, CERTIFICATE, PAILLIER = "secrets.sealed", "tls.key.pem", "cert
 MAGIC = b"VELADOID"
 VERSION = 1
 LOG2_N = keyfile.LOG2_N
-RANDOM_LOG2_N = keyfile.LEAST_LOG2_N
-"""How long a random passphrase of 256 bits is stretched: there is nothing to guess that stretching would make dearer."""
+RANDOM_LOG2_N = keyfile.RANDOM_LOG2_N
 DAYS = 365
 CertificateDays = Annotated[int, Setting(ge=1, le=3650)]
 """How long a certificate is valid."""
@@ -344,7 +343,7 @@ def open_identity(folder: Path, passphrase: str) -> Identity:
             "Give the folder that keygen made.",
         )
     log2_n = sealed[len(MAGIC) + 1]
-    if not keyfile.LEAST_LOG2_N <= log2_n <= keyfile.MOST_LOG2_N:
+    if not keyfile.is_accepted(log2_n):
         raise KeyRefused(
             say("'{secrets}' asks for parameters that are not accepted.", secrets=SECRETS),
             "A changed file could ask for all memory.",

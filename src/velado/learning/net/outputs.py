@@ -123,7 +123,7 @@ def report(job: Job, name: str, ending: Ending, language: Language) -> str:
         name=job.name,
         protocol=job.protocol.name,
         party=name,
-        role=ROLES.get(role, role),
+        role=say("client with the key") if name == job.key_holder else ROLES.get(role, role),
     )
     digest = say("Digest of the job file, the same at all parties: `{digest}`", digest=job.digest())
     lines = [f"# {tell(title)}", "", tell(about), "", tell(digest), ""]

@@ -5,8 +5,8 @@ read them; the provider, who holds the key, decrypts the total alone and solves 
 moments: say so to everyone who takes part.
 
 The text gives the key, the opening and the solving to the owner of the data, and of several owners does not say to which. Here a party
-without rows has them, since an owner with the key could read the others' sums at the evaluator; and clients multiply, since
-Paillier's ciphertexts can only be added. `docs/explanation/encrypted-regression.md` has both side by side.
+without rows has them, since an owner with the key could read the others' sums at the evaluator; `delegated_to_client` has the text's
+own roles. Clients multiply, since Paillier's ciphertexts can only be added. `docs/explanation/encrypted-regression.md` has all side by side.
 
     provider --key--> evaluator, clients      client --sums--> evaluator
     evaluator --total--> provider             provider --result--> evaluator, clients
@@ -69,8 +69,13 @@ def delegated_bounds(job: Job) -> list[int]:
     return round_bounds(job, 0) if job.noise is not None else [*flat_bounds(job), *round_bounds(job, 0)]
 
 
-class _DelegatedClient(Encryptor):
-    """Sends its encrypted sums once the key is there, and waits for the result."""
+class DelegatedClient(Encryptor):
+    """Sends its encrypted sums once the key is there, and waits for the result.
+
+    >>> from velado.learning.regression.simulate import small_job, small_rows
+    >>> DelegatedClient(small_job(DELEGATED), "c0", Tape(bytes(32)), small_rows()).sends
+    'sums'
+    """
 
     sends = "sums"
 
@@ -82,8 +87,13 @@ class _DelegatedClient(Encryptor):
         return packing_for(self.job, key).pack([*self._figures, *self._census])
 
 
-class _DelegatedEvaluator(Collector):
-    """Adds what it cannot read, re-randomises the total, and sends it to the provider."""
+class DelegatedEvaluator(Collector):
+    """Adds what it cannot read, re-randomises the total, and sends it to who holds the key.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> DelegatedEvaluator(small_job(DELEGATED), "hub", Tape(bytes(32)))._key_holder()
+    'vault'
+    """
 
     def __init__(self, job: Job, name: str, tape: Tape) -> None:
         super().__init__(job, name, tape)
@@ -92,6 +102,9 @@ class _DelegatedEvaluator(Collector):
     def takes(self) -> Mapping[str, Take]:
         """The key, every client's sums, then the result."""
         return {"key": self._take_key, "sums": self._take_ciphertexts, "result": self._take_result}
+
+    def _key_holder(self) -> str:
+        return self._one("provider")
 
     def _expected(self, key: PublicKey) -> int:
         return packing_for(self.job, key).plaintexts
@@ -104,7 +117,7 @@ class _DelegatedEvaluator(Collector):
     def _all_are_here(self, key: PublicKey, sums: list[Ciphertext]) -> Sequence[Message]:
         assert self._pool is not None  # made when the key came
         data = ciphertexts_to_bytes(key, obfuscate(sums, self._pool))
-        return [self._message(self._one("provider"), "total", ciphertexts=data)]
+        return [self._message(self._key_holder(), "total", ciphertexts=data)]
 
 
 class _DelegatedProvider(KeyHolder):
@@ -119,30 +132,40 @@ class _DelegatedProvider(KeyHolder):
         return {"total": self._take_total}
 
     def _take_total(self, message: Message) -> Sequence[Message]:
-        key = self._private.public
-        packing = packing_for(self.job, key)
-        data = message.fields["ciphertexts"]
-        if len(data) != ciphertexts_size(key, packing.plaintexts):
-            raise refused(say("holds another number of ciphertexts than the job needs"))
-        ciphertexts = ciphertexts_from_bytes(key, data, packing.plaintexts)
-        told = self._hold(self._solved(packing.unpack(decrypt_many(self._private, ciphertexts))))
+        told = self._hold(opened(self.job, self._private, message))
         return [self._message(name, "result", result=told) for name in self._others()]
 
-    def _solved(self, values: Sequence[int]) -> Solved:
-        job, clients = self.job, len(self.job.of("client"))
-        if job.noise is not None:
-            return solve_noisy(values, job, clients)
-        size = len(flat_bounds(job))
-        check_pooled_rows(values[size], job, clients)
-        refuse_small_cells(values[size:], job)
-        return solve_pooled(unflatten(values[:size], job), job, clients)
+
+def opened(job: Job, private: PrivateKey, message: Message) -> Solved:
+    """The solution of the total in *message*, or an error: of a key holder, who sees counts and sums together.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> job = small_job(DELEGATED)
+    >>> opened(job, PrivateKey(1009, 1019), Message(job.digest(), "hub", "vault", 0, "total", {"ciphertexts": b""}))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    velado.errors.ParameterError: ...
+    """
+    key = private.public
+    packing = packing_for(job, key)
+    data = message.fields["ciphertexts"]
+    if len(data) != ciphertexts_size(key, packing.plaintexts):
+        raise refused(say("holds another number of ciphertexts than the job needs"))
+    values = packing.unpack(decrypt_many(private, ciphertexts_from_bytes(key, data, packing.plaintexts)))
+    clients = len(job.of("client"))
+    if job.noise is not None:
+        return solve_noisy(values, job, clients)
+    size = len(flat_bounds(job))
+    check_pooled_rows(values[size], job, clients)
+    refuse_small_cells(values[size:], job)
+    return solve_pooled(unflatten(values[:size], job), job, clients)
 
 
-_SUMS: Limits = {"ciphertexts": lambda job: most_bytes(job, len(delegated_bounds(job)))}
+SUMS: Limits = {"ciphertexts": lambda job: most_bytes(job, len(delegated_bounds(job)))}
+"""The most bytes of a client's sums, and of their total."""
 _STEPS = (
     *KEY_STEPS,
-    Step("start", "client", "sums", "evaluator", "end", _SUMS),
-    Step("keyed", "evaluator", "total", "provider", "asked", _SUMS),
+    Step("start", "client", "sums", "evaluator", "end", SUMS),
+    Step("keyed", "evaluator", "total", "provider", "asked", SUMS),
     Step("asked", "provider", "result", "evaluator", "end", RESULT),
     Step("keyed", "provider", "result", "client", "end", RESULT),
 )
@@ -172,8 +195,8 @@ _FACTS = key_facts(
 DELEGATED = RegressionProtocol(
     name="delegated",
     steps=_STEPS,
-    client=_DelegatedClient,
-    evaluator=_DelegatedEvaluator,
+    client=DelegatedClient,
+    evaluator=DelegatedEvaluator,
     provider=_DelegatedProvider,
     pooled="provider",
     facts=_FACTS,

@@ -42,8 +42,9 @@ RESULT = {"result": 1 << 20}
 """The most bytes a result message may have."""
 FEW = 8
 """Up to so many ciphertexts full powers are cheaper for a client."""
-_KEY = {"key": 4096}
-KEY_STEPS = tuple(Step("start", "provider", "key", who, "keyed", _KEY) for who in ("client", "evaluator"))
+KEY = {"key": 4096}
+"""The most bytes a key message may have."""
+KEY_STEPS = tuple(Step("start", "provider", "key", who, "keyed", KEY) for who in ("client", "evaluator"))
 """How every protocol around a Paillier key begins."""
 
 
@@ -73,7 +74,13 @@ CLIENT_SEEN = Seen(
 
 
 def key_facts(
-    *, evaluator: Seen, provider: Seen, coalitions: tuple[str, ...], hides: str, computed: str = ""
+    *,
+    evaluator: Seen,
+    coalitions: tuple[str, ...],
+    hides: str,
+    provider: Seen | None = None,
+    client: Seen = CLIENT_SEEN,
+    computed: str = "",
 ) -> Facts:
     """The facts of a protocol around a Paillier key, whose clients see the key and what is told at the end.
 
@@ -83,7 +90,11 @@ def key_facts(
     """
     return Facts(
         assumptions=_PAILLIER_MODEL,
-        parties={"client": CLIENT_SEEN, "evaluator": evaluator, "provider": provider},
+        parties={
+            "client": client,
+            "evaluator": evaluator,
+            **({} if provider is None else {"provider": provider}),
+        },
         coalitions=coalitions,
         hides=hides,
         computed=computed,
@@ -352,7 +363,10 @@ class Encryptor(RegressionRole):
         raise AssertionError("a protocol says which")
 
     def _take_key(self, message: Message) -> Sequence[Message]:
-        key = key_in(message, self.job)
+        return self._encrypted(key_in(message, self.job))
+
+    def _encrypted(self, key: PublicKey) -> Sequence[Message]:
+        """This client's sums under the key, for the evaluator; or InputError where an earlier job gives them away."""
         self._agree([party.name for party in self.job.of("client")])
         plaintexts = self._plaintexts(key)
         tape = self._tape.fork("obfuscators")

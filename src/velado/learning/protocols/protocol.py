@@ -102,6 +102,7 @@ class RegressionProtocol:
 
     *pooled* names the role that sees the pooled sums in the clear: only there can standard errors be worked out and noise be
     added. *scaled*: columns are scaled and centred by their bounds. *stored_key*: a provider may bring a key it made before.
+    *client_holds_key*: the job's `key_holder`, a client, has the key that another protocol's provider has.
     *rounds*: sums may be asked for at several points, as Newton's method does.
     *refuse* raises where a job keeps the common limits and still cannot be run.
 
@@ -121,5 +122,6 @@ class RegressionProtocol:
     least_clients: int = 3
     scaled: bool = True
     stored_key: bool = True
+    client_holds_key: bool = False
     rounds: bool = False
     refuse: Callable[..., None] = _accepted

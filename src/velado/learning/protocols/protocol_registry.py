@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 
 from velado.learning.protocols.delegated_regression import DELEGATED
+from velado.learning.protocols.delegated_to_client import DELEGATED_TO_CLIENT
 from velado.learning.protocols.masked_regression import MASKED
 from velado.learning.protocols.protocol import RegressionProtocol
 from velado.learning.protocols.secure_sum import SECURE_SUM
 
-PROTOCOLS: Mapping[str, RegressionProtocol] = {one.name: one for one in (MASKED, DELEGATED, SECURE_SUM)}
+PROTOCOLS: Mapping[str, RegressionProtocol] = {
+    one.name: one for one in (MASKED, DELEGATED, DELEGATED_TO_CLIENT, SECURE_SUM)
+}

@@ -19,6 +19,12 @@ _NOISY_SEEN = Seen(
     saw=say("What the clients sent, hidden, and the pooled sums with the clients' noise in them."),
     infers=say("What the noisy sums say; of one row no more than the promise allows."),
 )
+_NOISY_HOLDER_SEEN = Seen(
+    saw=say(
+        "The public key, and at the end {told}; the client that holds the key also the pooled sums with all clients' noise in them."
+    ),
+    infers=say("What the noisy sums say; of one row no more than the promise allows."),
+)
 _PATH_INFERS = say(
     "The pooled X'X and X'y, which follow from exact coefficients at many penalties; nothing of another client's rows beyond them."
 )
@@ -176,7 +182,9 @@ def short_key(job: Job) -> str:
     >>> short_key(small_job())  # a secure sum has no key
     ''
     """
-    if job.protocol.provider is None or job.key_bits >= LEAST_KEY_BITS:
+    if (
+        job.protocol.provider is None and not job.protocol.client_holds_key
+    ) or job.key_bits >= LEAST_KEY_BITS:
         return ""
     return say(
         "The key has {bits} bits: under 2048 it can be broken, and then all that was encrypted is read.",
@@ -197,7 +205,8 @@ def learned(job: Job) -> Learned:
     "The evaluator and all clients but one know that one's sums."
     """
     facts, to_all = job.protocol.facts, _told_to_all(job)
-    sees: dict[RoleName | None, Seen] = {} if job.noise is None else {job.protocol.pooled: _NOISY_SEEN}
+    noisy = _NOISY_HOLDER_SEEN if job.protocol.client_holds_key else _NOISY_SEEN
+    sees: dict[RoleName | None, Seen] = {} if job.noise is None else {job.protocol.pooled: noisy}
     if _tells_sums(job):
         sees["client"] = replace(facts.parties["client"], infers=_PATH_INFERS)
 

@@ -8,7 +8,7 @@ non-members. And there must be at least three rows for every unknown.
 In a secure sum these counts are summed in a round of their own, before any other sum: the evaluator learns them and nothing else
 where they are too small. A key holder (delegated) sees counts and sums together, and gives nothing out. Where nobody sees pooled
 figures (masked), every client keeps its even share of the thresholds
-in its own rows, which is stricter.
+in its own rows, which is stricter. Where a client sees them (delegated-to-client), the shares are those of the others, since it can take its own away.
 """
 
 from __future__ import annotations
@@ -108,12 +108,14 @@ def refuse_small_cells(counts: Sequence[int], job: Job) -> None:
         )
 
 
-def refuse_small_own_cells(columns: Columns, job: Job) -> None:
+def refuse_small_own_cells(columns: Columns, job: Job, taken_away: int = 0) -> None:
     """Nothing, where one client's own rows keep its even share of the thresholds: if all do, the pooled rows keep them.
+
+    So do, where *taken_away* is said, the rows of all clients but so many.
 
     >>> from velado.learning.regression.simulate import small_job, small_rows
     >>> refuse_small_own_cells(small_rows(), small_job())
     """
     rows, *away = census_of(columns, job)
-    clients = len(job.of("client"))
+    clients = len(job.of("client")) - taken_away
     refuse_small_cells([rows * clients, *(max(1, count * clients) for count in away)], job)

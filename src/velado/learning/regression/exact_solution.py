@@ -38,10 +38,11 @@ def solve_exact(moments: Moments, job: Job) -> tuple[tuple[Fraction, ...], Solve
     """
     import flint
 
+    spreads = _spreads(moments, job)
+    _refuse_constant(spreads, job)
     beta = solve(moments, job)
     facts: dict[str, float] = {}
     inflation = None
-    spreads = _spreads(moments, job)
     _refuse_coarse(spreads, moments, job)
     if job.ridge == 0:
         matrix = flint.fmpz_mat([list(row) for row in moments.matrix])
@@ -110,6 +111,20 @@ def _spreads(moments: Moments, job: Job) -> list[Fraction]:
         matrix[j][j] - Fraction(matrix[0][j] ** 2, matrix[0][0]) if j else Fraction(matrix[0][0])
         for j in range(job.width)
     ]
+
+
+def _refuse_constant(spreads: list[Fraction], job: Job) -> None:
+    """SingularDesignError where a column is one value once it is encoded: of all singular designs the one with a reason of its own."""
+    same = [name for name, spread in zip(job.unknowns, spreads, strict=True) if spread == 0]
+    if same and job.ridge == 0 and job.intercept:
+        raise SingularDesignError(
+            say(
+                "In all rows {names} has one value, as far as its bounds let values be told apart.",
+                names=", ".join(same),
+            ),
+            "It depends linearly on the intercept, and infinitely many coefficients fit equally well.",
+            "Leave it out; where its values differ, agree on narrower bounds or on more bits.",
+        )
 
 
 def _refuse_coarse(spreads: list[Fraction], moments: Moments, job: Job) -> None:

@@ -74,6 +74,13 @@ class Job:
         int, Setting("size of the Paillier key", ge=1024, le=8192, why="Above 8192 bits a run takes hours.")
     ] = 3072
     intercept: Annotated[bool, Setting("whether a constant is fitted too")] = True
+    key_holder: Annotated[
+        str | None,
+        Setting(
+            "delegated-to-client: the client that makes the key and opens the total",
+            example='key_holder = "north"',
+        ),
+    ] = None
     minimum_rows: Annotated[
         int,
         Setting("fewest rows of a client", ge=1, why="The sums of few rows tell much about each of them."),
@@ -346,6 +353,22 @@ def _check_parties(job: Job) -> None:
             else say("The protocol {name} needs one evaluator and no provider.", name=job.protocol.name),
             "Who holds the key and who holds the encrypted sums must be different parties.",
             "Correct the [[parties]] of the job.",
+        )
+    if (job.key_holder is not None) != job.protocol.client_holds_key:
+        raise ParameterError(
+            say("The protocol {name} needs a key_holder.", name=job.protocol.name)
+            if job.protocol.client_holds_key
+            else say("The protocol {name} has no key_holder.", name=job.protocol.name),
+            "All parties must know beforehand who can open what was encrypted.",
+            'Write for example key_holder = "north".'
+            if job.protocol.client_holds_key
+            else "Leave key_holder out, or use delegated-to-client.",
+        )
+    if job.key_holder is not None and job.key_holder not in [party.name for party in job.of("client")]:
+        raise ParameterError(
+            "The key_holder is no client of the job.",
+            "With this protocol one of the clients makes the key and opens the total.",
+            say("Name one of the clients: {names}.", names=", ".join(p.name for p in job.of("client"))),
         )
     if len(job.of("client")) < job.minimum_clients:
         raise ParameterError(

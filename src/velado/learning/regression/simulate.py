@@ -76,8 +76,8 @@ def simulate(job: Job, tables: Mapping[str, Columns], seed: bytes | None = None)
     if evaluator.outcome is None or evaluator.outcome.fit is None:
         raise ProtocolError(
             say(
-                "The job ended without a result: {failure}.",
-                failure=evaluator.failure or say("a message is missing"),
+                "The job ended without a result: {failure}",
+                failure=evaluator.failure or say("a message is missing."),
             ),
             "No coefficients can be given.",
             "Mend what the sentence names and run it again.",
@@ -95,6 +95,8 @@ def small_job(protocol: RegressionProtocol = SECURE_SUM, **settings: Any) -> Job
     if protocol.provider is not None:
         parties.append(Party("vault", "provider"))
     x, y = (Bounded(name, (Fraction(-8), Fraction(8))) for name in "xy")
+    if protocol.client_holds_key:
+        settings = {"key_holder": "c0", **settings}
     given = {"features": (x,), "target": y, "parties": tuple(parties), **settings}
     return Job("small", protocol, **given)
 

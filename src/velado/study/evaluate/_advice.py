@@ -224,14 +224,14 @@ def _why(study: Analysis, chosen: StudyRow, made: Choice) -> Iterator[str]:
         least = min(risk_of(row) for row in kept_at_first(study, considered(study)))
         if risk_of(chosen) > least * (1 + EVEN):
             yield say(
-                "Of the settings that keep the limit with their whole interval where it was chosen it leaves about the least risk: the least is "
-                "{least}, and where risks differ by at most {tie} the smaller loss decides.",
+                "On the seeds that chose it, it leaves about the least risk of the settings whose whole interval keeps the limit: the least "
+                "is {least}, and where risks differ by at most {tie} the smaller loss decides.",
                 least=percent(least, 2),
                 tie=percent(SAME, 0),
             )
         else:
             yield say(
-                "Of the settings that keep the limit with their whole interval where it was chosen it leaves the least risk."
+                "On the seeds that chose it, it leaves the least risk of the settings whose whole interval keeps the limit."
             )
     elif made.decision == "open" and chosen["drop"].high is None:
         yield say_n(
@@ -250,8 +250,8 @@ def _why(study: Analysis, chosen: StudyRow, made: Choice) -> Iterator[str]:
             yield say("Its interval lies on both sides of the limit.")
     if study.splits_seeds:
         yield say(
-            "It was chosen on {first} seeds; what is told of it comes from the {others} others, so that luck in choosing does "
-            "not pass for quality.",
+            "It was chosen on {first} seeds (random splits of the rows); what is told of it comes from the {others} others, so that "
+            "luck in choosing does not pass for quality.",
             first=seeds - told,
             others=told,
         )
@@ -386,7 +386,7 @@ _RANKS = {
     "even": say("no difference is shown from {names}"),
     "one": say("too few seeds to compare with {names}"),
     "more": say("more is lost by {names}"),
-    "apart": say("nothing was run with {names}"),
+    "apart": say("there is no setting of {names} to compare"),
 }
 
 

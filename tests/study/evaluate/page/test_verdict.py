@@ -67,7 +67,7 @@ def test_each_model_is_held_against_the_limit_with_its_interval(made) -> None:
     assert [line[4].split()[0] for line in table.rows] == ["kept", "kept", "not", "kept,"]
     assert table.rows[0][3] == "0.5 points (-0.9…0.9)"
     assert told(table.rows[0][3], "pt") == "0,5 pontos (-0,9…0,9)"
-    assert "1 of 4 models keep to it with the whole interval, 2 on average, and 1 lose more" in said.text
+    assert "kept by 1 of 4 models with the whole interval, by 2 on average alone; 1 lose more" in said.text
 
 
 def test_who_is_better_is_sure_only_where_all_comparisons_allow_it(made) -> None:

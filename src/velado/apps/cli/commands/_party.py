@@ -237,7 +237,7 @@ def show(job: JobFile) -> None:
                 [
                     [
                         one.name,
-                        ROLES.get(one.role, one.role),
+                        say("client with the key") if one.name == found.key_holder else ROLES[one.role],
                         one.address,
                         fingerprint(certificate_in(one.certificate)) if one.certificate else "",
                     ]

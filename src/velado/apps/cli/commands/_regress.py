@@ -90,7 +90,10 @@ def regress(
     ] = None,
     protocol: Annotated[
         str,
-        option("--protocol secure-sum|masked|delegated|paper-masked", help="How the parties work together."),
+        option(
+            "--protocol secure-sum|masked|delegated|delegated-to-client|paper-masked",
+            help="How the parties work together.",
+        ),
     ] = "secure-sum",
     ridge: Annotated[
         Fraction,
@@ -211,6 +214,7 @@ def regress(
         hot[target][0] if target in hot else limits[target],
         tuple(parties),
         ridge=ridge,
+        key_holder="client-1" if chosen.client_holds_key else None,
         epsilon=noise.epsilon,
         delta=noise.delta,
         rho=noise.rho,

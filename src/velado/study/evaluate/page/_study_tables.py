@@ -133,8 +133,8 @@ def _limit_of(facts: StudyFacts, choice: StudyRow, name: str) -> list[Block]:
 
     states = Counter(held(row) for row in own)
     said = say(
-        "A loss of at most {limit} of {quality}: {kept} of {all} models keep to it with the whole interval, {mean} on average, "
-        "and {missed} lose more.",
+        "A loss of at most {limit} of {quality}: kept by {kept} of {all} models with the whole interval, by {mean} on average alone; "
+        "{missed} lose more.",
         limit=limit,
         quality=called(name),
         kept=states[_KEPT["surely"]],
