@@ -54,7 +54,7 @@ def as_utf8(data: bytes, name: str, encoding: str) -> bytes:
                 line=line,
             ),
             "Accented letters would be garbled or lost.",
-            "Save it as UTF-8, or name its encoding with --encoding latin-1 (or cp1252).",
+            'Save it as UTF-8, or name its encoding: encoding = "latin-1" (or cp1252) in [table] of the schema, or --encoding where a command has it.',
         ) from None
     except (LookupError, UnicodeError, ValueError):
         raise TableError(
@@ -407,5 +407,5 @@ def _in_doubt(data: bytes, name: str, place: int, what: str) -> TableError:
     return TableError(
         say("'{name}' is not UTF-8 text and {what} on line {line}.", name=name, what=what, line=line),
         "Read with the wrong encoding, accented letters would be garbled or lost.",
-        "Save it as UTF-8, or name its encoding with --encoding latin-1 (or cp1252, cp850, mac-roman).",
+        'Save it as UTF-8, or name its encoding: encoding = "latin-1" (or cp1252, cp850, mac-roman) in [table] of the schema, or --encoding where a command has it.',
     )
