@@ -48,16 +48,22 @@ def adult(age: str = "numeric") -> Table:
     return read_table(data_folder() / "adult" / "adult_clean.csv", schema)
 
 
-def adult_nine() -> Table:
-    """ARX's copy: all nine columns are quasi-identifiers with ARX's hierarchies."""
+def nine_dict() -> dict[str, Any]:
+    """The schema of ARX's copy, `adult_arx.csv`: all nine columns are quasi-identifiers with ARX's hierarchies."""
     names = [*EIGHT.values(), "salary-class"]
-    columns = {
-        name: {
-            "role": "quasi",
-            "kind": "categorical",
-            "taxonomy": f"adult/hierarchies/adult_hierarchy_{name}.csv",
+    return {
+        "columns": {
+            name: {
+                "role": "quasi",
+                "kind": "categorical",
+                "taxonomy": f"adult/hierarchies/adult_hierarchy_{name}.csv",
+            }
+            for name in names
         }
-        for name in names
     }
-    schema = attach_taxonomies(Schema.from_dict({"columns": columns}), data_folder())
+
+
+def adult_nine() -> Table:
+    """ARX's copy with nine quasi-identifiers."""
+    schema = attach_taxonomies(Schema.from_dict(nine_dict()), data_folder())
     return read_table(data_folder() / "adult" / "adult_arx.csv", schema)

@@ -1,13 +1,15 @@
 """What 24 deliveries tell together: released each alone, with groups of values for life, with classes of people for life.
 
 Adult 8,000 and the hospital sample 5,000 people at a time, k = 5, the default method. The hospital is twelve draws of the sample,
-each person once. `--deliveries`, `--table`, `--churn` thin it; `--columns` takes other quasi-identifiers of Adult, beside occupation;
-`--large` measures the figures of a million people x 24 releases alone.
+each person once. Adult has seven quasi-identifiers, occupation is sensitive; `--columns eight` takes occupation as the eighth and income
+as sensitive, `--columns a,b,c` others. Who comes is new; `--back` lets people who left return. `--deliveries`, `--table`, `--churn`,
+`--only` thin it; `--large` measures the figures of a million people x 24 releases instead.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import tempfile
 import time
@@ -24,11 +26,12 @@ import polars as pl
 
 from benchmarks.adult import adult, schema_dict
 from benchmarks.timing import data_folder
+from velado.data.history_file import create_history, history_held
 from velado.data.io import attach_taxonomies, read_schema, read_table
 from velado.data.keys import Key
 from velado.data.normal import value_codes
 from velado.data.partition import Partition
-from velado.data.samples import hospital_schema
+from velado.data.samples import SAMPLE_FOLDER, hospital_schema
 from velado.data.samples.make_hospital import SEED, write_hospital
 from velado.data.schema import Schema
 from velado.data.table import Table
@@ -44,6 +47,7 @@ from velado.release.history.candidates import (
     crowd_of,
 )
 from velado.release.history.classes import Classes, Leavers, shown_together
+from velado.release.history.record import Record, told_by
 from velado.release.history.together import cells_of, merged_cells, withheld_cells
 from velado.release.methods import Progressive
 from velado.release.prepare import Prepared, prepare
@@ -54,12 +58,13 @@ from velado.release.release import release
 K = 5
 KEY = Key(bytes(range(40)))
 METHOD = Progressive()
+SEVEN = ["age", "sex", "race", "marital_status", "education", "native_country", "workclass"]
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
 def hospital() -> Table:
-    """Twelve draws of the sample, one row for each person: 20,400 people."""
+    """Twelve draws of the sample, one row for each person: 20,400 people. What is sensitive is the chapter of the diagnosis."""
     frames, table = [], None
     for number in range(12):
         with tempfile.TemporaryDirectory() as folder:
@@ -70,12 +75,18 @@ def hospital() -> Table:
         once = table.frame.unique(person.name, keep="first", maintain_order=True)
         frames.append(once.with_columns(pl.col(person.name) + f"/{number}"))
     assert table is not None
-    return table.with_frame(pl.concat(frames))
+    level = pl.read_csv(SAMPLE_FOLDER / "taxonomies" / "cid10.csv", has_header=False, separator=";")
+    chapter = {row[0]: row[1] for row in level.iter_rows()}
+    frame = pl.concat(frames).with_columns(pl.col("cid10").replace_strict(chapter))
+    columns = [
+        replace(one, taxonomy=None) if one.name == "cid10" else one for one in table.schema.columns.values()
+    ]
+    return Table.of(frame, table.schema.with_columns(columns))
 
 
 def adult_with(columns: Sequence[str]) -> Table:
-    """Adult with these quasi-identifiers, and occupation as what is sensitive; without any the usual eight, and income."""
-    if not columns:
+    """Adult with these quasi-identifiers, and occupation as what is sensitive; "eight": the usual eight, and income."""
+    if columns == ["eight"]:
         return adult()
     entries = schema_dict()["columns"]
     for name, entry in entries.items():
@@ -89,16 +100,19 @@ def adult_with(columns: Sequence[str]) -> Table:
     return read_table(data_folder() / "adult" / "adult_clean.csv", schema)
 
 
-def presences(people: int, at_a_time: int, count: int, churn: float) -> list[Ints]:
-    """Who is there in each delivery: a share *churn* leaves and is replaced."""
+def presences(people: int, at_a_time: int, count: int, churn: float, back: bool) -> list[Ints]:
+    """Who is there in each delivery: a share *churn* leaves and is replaced, by people who were never there or by anybody (*back*)."""
     random = seeded(1, "over time")
-    here, out = np.arange(at_a_time), []
+    order = random.permutation(people)
+    here, came, out = order[:at_a_time], at_a_time, []
     for _ in range(count):
         out.append(np.sort(here))
         moved = round(churn * at_a_time)
         stay = random.permutation(here)[moved:]
-        others = np.setdiff1d(np.arange(people), here)
+        others = np.setdiff1d(order, here) if back else order[came : came + moved]
+        assert others.size >= moved, "there are too few people who never came"
         here = np.concatenate([stay, random.permutation(others)[:moved]])
+        came += moved
     return out
 
 
@@ -112,7 +126,7 @@ def alone(table: Table, present: list[Ints]) -> tuple[str, list[float]]:
     column = table.schema.sensitive[0]
     codes, values = value_codes(table, column)
     groups = np.full((len(present), table.rows), -1, np.int32)
-    shown, losses = [], []
+    shown, losses, certain_alone = [], [], []
     for t, here in enumerate(present):
         made = carry_out(delivered(table, here), METHOD, Goal((KAnonymity(K),)))
         own = made.checked.partition.labels
@@ -121,10 +135,13 @@ def alone(table: Table, present: list[Ints]) -> tuple[str, list[float]]:
         triple = np.stack([pairs // values, pairs % values, found]).astype(np.int32)
         shown.append(Histogram(*triple))
         losses.append(made.loss)
+        alike = np.bincount(pairs // values) == 1
+        certain_alone.append(float(alike[own].mean()))
     inside, exactly = crowd_of(candidates_in(groups), K), crowd_of(candidates_exactly(groups), K)
     sure = certain_values(groups, shown, values)
     certain = "not looked for" if sure is None else f"{(sure >= 0).sum() / inside.people:.1%}"
-    said = f"below k: in {inside.share:.1%}, exactly {exactly.share:.1%}; certain values {certain}; NCP {np.mean(losses):.4f}"
+    said = f"below k: in {inside.share:.1%}, exactly {exactly.share:.1%}; certain values {certain}"
+    said += f" (of one release {np.mean(certain_alone):.1%}); NCP {np.mean(losses):.4f}"
     return said, losses
 
 
@@ -232,28 +249,60 @@ def people(
     return f"{said}; left out {left_out / sum(map(len, present)):.2%}; of people who left {stale / rows:.1%} of rows"
 
 
-def large(count: int = 1_000_000, releases: int = 24) -> None:
-    """CPU seconds and memory of the figures of a history, and of reading it: everybody in groups of 5 to 9, a tenth away."""
+def large(count: int = 1_000_000, releases: int = 24, values: int = 20) -> None:
+    """CPU seconds and memory of reading a history and working out its figures: everybody in groups of 5 to 9, a tenth away."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["VELADO_STATE"] = folder
+        path = Path(folder) / "large.history"
+        child = os.fork()  # what making it takes is not measured
+        if not child:
+            _write_history(path, count, releases, values)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        few = np.zeros((releases, 100), np.int32)
+        none = Histogram(*(np.zeros(0, np.int32) for _ in range(3)))
+        # What compiled code itself takes is not of people.
+        (candidates_in(few), candidates_exactly(few), certain_values(few, [none] * releases, values))
+        before, begun = _memory_now(), time.process_time()
+
+        def told(what: str) -> None:
+            spent, most = time.process_time() - begun, _memory() - before
+            print(
+                f"{count:,} people x {releases}, {what}: {spent:.1f} CPU s (bar 15), {most:.0f} MB (bar 130)",
+                flush=True,
+            )
+
+        with history_held(path, KEY) as file:
+            record = Record.of(file.entries)
+            told("read")
+            own = crowd_of(candidates_in(record.groups), K), crowd_of(candidates_exactly(record.groups), K)
+            told(f"readers in and exactly ({own[0].share:.1%} / {own[1].share:.1%} below k)")
+            all_told = told_by(record, K)
+            told(f"all once more, and certain values ({all_told.certain:,})")
+
+
+def _write_history(path: Path, count: int, releases: int, values: int) -> None:
     random = seeded(3, "large")
-    groups = np.empty((releases, count), np.int32)
-    for t in range(releases):
-        order = random.permutation(count).astype(np.int32)
-        groups[t, order] = np.arange(count, dtype=np.int32) // 7
-        groups[t, random.random(count) < 0.1] = -1
-        del order
-    few = np.ascontiguousarray(groups[:, :100])
-    (
-        crowd_of(candidates_in(few), K),
-        crowd_of(candidates_exactly(few), K),
-    )  # what compiled code itself takes is not of people
-    before, begun = _memory_now(), time.process_time()
-    own = crowd_of(candidates_in(groups), K), crowd_of(candidates_exactly(groups), K)
-    spent, peak = time.process_time() - begun, _memory()
-    said = f"{count:,} people x {releases}: {spent:.1f} CPU s (bar 15); below k {own[0].share:.1%} / {own[1].share:.1%}"
-    held = groups.nbytes / 1e6
-    print(
-        f"{said}; memory: the groups {held:.0f} MB, above them {peak - before:.0f} MB, in all {held + peak - before:.0f} (bar 130)"
-    )
+    own = random.integers(0, values, count)
+    create_history(path, KEY)
+    with history_held(path, KEY) as file:
+        for t in range(releases):
+            groups = np.empty(count, np.int32)
+            groups[random.permutation(count)] = np.arange(count, dtype=np.int32) // 7
+            groups[random.random(count) < 0.1] = -1
+            here = groups >= 0
+            pairs, found = np.unique(groups[here].astype(np.int64) * values + own[here], return_counts=True)
+            counts = np.stack([pairs // values, pairs % values, found]).astype("<i4")
+            new = 0 if t else count
+            said = {
+                "kind": "release",
+                "new": new,
+                "counts": len(found),
+                "values": list(map(str, range(values))),
+            }
+            people = random.integers(0, 2**63, (new, 2)).astype("<u8").tobytes()
+            file.append({**said, "table": f"{t}"}, people + groups.tobytes() + counts.tobytes())
+            file.append({"kind": "confirmed", "table": f"{t}"})
 
 
 def _memory_now() -> float:
@@ -272,12 +321,14 @@ def main(given: Sequence[str] = ()) -> None:
     asked.add_argument("--deliveries", type=int, default=24)
     asked.add_argument("--table", choices=("adult", "hospital"), default=None)
     asked.add_argument("--churn", type=float, default=None)
-    asked.add_argument("--columns", type=lambda text: text.split(","), default=[])
+    asked.add_argument("--columns", type=lambda text: text.split(","), default=SEVEN)
+    asked.add_argument("--back", action="store_true")
+    asked.add_argument("--only", choices=("alone", "values", "people"), default=None)
     asked.add_argument("--effort", choices=("fast", "default"), default="default")
     asked.add_argument("--large", action="store_true")
     args = asked.parse_args(list(given))
-    large()
     if args.large:
+        large()
         return
     global METHOD
     METHOD = Progressive(args.effort)
@@ -290,12 +341,15 @@ def main(given: Sequence[str] = ()) -> None:
         table = make()
         table = table.with_schema(replace(table.schema, constant="allow"))
         for churn in (0.1, 0.01) if args.churn is None else (args.churn,):
-            present = presences(table.rows, at_a_time, args.deliveries, churn)
+            present = presences(table.rows, at_a_time, args.deliveries, churn, args.back)
             begun, told = time.process_time(), partial(print, f"{name} {churn:.0%}", flush=True)
             said, losses = alone(table, present)
             told(f"alone: {said} ({time.process_time() - begun:.0f} CPU s)")
-            told(f"values: {values(table, present, 2, merge=False)}")
-            told(f"values: {values(table, present, 3, merge=True)}")
+            if args.only in (None, "values"):
+                told(f"values: {values(table, present, 2, merge=False)}")
+                told(f"values: {values(table, present, 3, merge=True)}")
+            if args.only not in (None, "people"):
+                continue
             told(f"people: {people(table, present, K, losses, 'keep')}")
             told(f"people: {people(table, present, 2 * K, losses, 'keep')}")
             told(f"people: {people(table, present, 2 * K, losses)}")

@@ -62,6 +62,17 @@ def cpu(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def told(folder: Path) -> dict[str, int]:
+    """What the stream has counted so far, as it says itself; those refused for any reason together."""
+    out: dict[str, int] = {}
+    file = folder / "metrics.prom"
+    for line in file.read_text().splitlines() if file.exists() else ():
+        if not line.startswith("#"):
+            name = line.split("{")[0].removeprefix("velado_stream_")
+            out[name] = out.get(name, 0) + int(float(line.split()[-1]))
+    return out
+
+
 def write_records(path: Path, count: int) -> None:
     drawn = np.random.default_rng(0)
     ages, wards = drawn.integers(18, 90, PEOPLE).tolist(), drawn.integers(0, 8, PEOPLE).tolist()
@@ -93,23 +104,30 @@ def measured(folder: Path, count: int, method: str, each: int) -> str:
         device = subprocess.Popen(
             [sys.executable, "-c", DEVICE, str(port), str(folder / "records.jsonl"), str(each)]
         )
-        taken, most = 0, 0
-        while taken < count and time.time() - began < 200:
-            time.sleep(0.1)
+        most, settled, last = 0, 0, began
+        # Until every record is published or counted as held back, and no further window comes.
+        while time.time() - began < 300 and not (settled == count and time.time() - last > 3):
+            time.sleep(0.2)
             pages = int(Path(f"/proc/{stream.pid}/statm").read_text().split()[1])
             most = max(most, pages * 4096)
-            log = folder / "private" / "windows.jsonl"
-            if log.exists():
-                taken = sum(json.loads(line)["records"] for line in log.read_text().splitlines())
-        spent, clock = cpu(stream.pid) - before, time.time() - began
+            counts = told(folder)
+            now = sum(
+                counts.get(one, 0)
+                for one in ("published", "given_up", "expired", "withheld", "unsettled", "refused")
+            )
+            if now != settled:
+                settled, last = now, time.time()
+                spent = cpu(stream.pid) - before
+        clock, taken = last - began, told(folder)["published"]
         stream.terminate()
         stream.wait()
         device.wait()
     facts = [json.loads(line) for line in (folder / "private" / "windows.jsonl").read_text().splitlines()]
-    delays = [one["delay"] for one in facts if one["records"]]
+    delays = sorted(one["delay"] for one in facts if one["records"])
     return (
-        f"{method}, {each} records a message: {taken:,} of {count:,} published in {clock:.1f} s, {spent:.1f} CPU s: "
-        f"{taken / spent:,.0f} records/s a core; {len(delays)} windows, the latest {max(delays):.2f} s after its end; "
+        f"{method}, {each} records a message: of {count:,} {settled:,} read, {taken:,} published and the others reported in {clock:.1f} s, "
+        f"{spent:.1f} CPU s: {settled / spent:,.0f} records/s a core; {len(delays)} windows, half of them {np.median(delays):.2f} s after "
+        f"their end at most, the latest {delays[-1]:.2f}; "
         f"most memory {most / 2**20:.0f} MB"
     )
 

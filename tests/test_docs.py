@@ -79,6 +79,7 @@ RUN_AS_WRITTEN = [
             "choose-a-preset",
             "evidence-for-an-auditor",
             "make-a-synthetic-table",
+            "repeat-on-the-next-delivery",
         )
     ),
     ROOT / "docs" / "explanation" / "progressive.md",

@@ -71,9 +71,26 @@ class InputError(VeladoError):
 class TableError(InputError):
     """The file or data frame itself is at fault.
 
+    *choices* are names of which one must be chosen, as of the sheets of a workbook: for who holds the file to choose
+    from. A message names few of them, and none that looks like a value.
+
     >>> TableError.exit_code, issubclass(TableError, InputError)
     (3, True)
+    >>> TableError("Two sheets.", "One is the table.", "Name it.", choices=["2023", "2024"]).choices
+    ('2023', '2024')
     """
+
+    def __init__(self, what: str, why: str, fix: str, choices: Sequence[str] = ()) -> None:
+        super().__init__(what, why, fix)
+        self._choices = _Hidden(tuple(choices))
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The names to choose from."""
+        return self._choices.values
+
+    def __reduce__(self) -> tuple[type[TableError], tuple[str, str, str]]:
+        return type(self), (self.what, self.why, self.fix)
 
 
 class SchemaError(InputError):

@@ -18,9 +18,10 @@ import pytest
 
 from velado.data.csv_reading import found_encoding
 from velado.data.formats import FORMATS, foreign, format_of, packed
-from velado.data.inspect import inspect, schema_toml
+from velado.data.inspect import inspect
 from velado.data.io import read_schema, read_table
 from velado.data.schema import Column, Schema
+from velado.data.schema_draft import schema_toml
 from velado.errors import MissingExtra, TableError, VeladoError
 
 FRAME = pl.DataFrame(

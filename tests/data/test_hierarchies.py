@@ -34,6 +34,14 @@ ODD_DIGITS = {
 }
 
 
+def ancestors(tree, leaf: int) -> set[int]:
+    """Every node above a leaf."""
+    out, node = set(), leaf
+    while (node := int(tree.parent[node])) >= 0 and node not in out:
+        out.add(node)
+    return out
+
+
 def check_digit(code: str) -> int:
     products = [int(digit) * weight for digit, weight in zip(code, (1, 2, 1, 2, 1, 2), strict=False)]
     return -sum(product // 10 + product % 10 for product in products) % 10
@@ -85,6 +93,7 @@ def test_icd_codes_have_category_block_and_chapter() -> None:
     assert found["C50"] == ("C50-C50", "C00-D48")
     assert found["X85"] == ("X85-Y09", "V01-Y98")
     assert ICD10.place(["D49", "18.9", "", "J1"]).unknown == ("D49", "18.9", "", "J1")
+    assert ICD10.meaning is not None
     for ranges in (CHAPTERS, BLOCKS):
         assert all(ICD10.meaning(label) == title and title.strip() for label, title in ranges.items())
         assert len(set(ranges.values())) == len(ranges)
@@ -105,6 +114,14 @@ def test_ages_from_ninety_on_are_together() -> None:
     labels = {tree.labels[leaf]: tree.labels[tree.parent[leaf]] for leaf in range(tree.leaves)}
     assert labels == {"0": "[0..4]", "89": "[85..89]", "89,5": "[85..89]", "90": ">=90", "104": ">=90"}
     assert AGES.place(["-1", "old", "131"]).unknown == ("-1", "old", "131")
+    # No label says more than it holds: what lies above 80 ends below 90, where the oldest begin.
+    ages = tree_of(AGES, [str(age) for age in range(100)])
+    for leaf in range(90):
+        node = leaf
+        while (node := int(ages.parent[node])) >= 0 and ages.labels[node] != "*":
+            low, high = (int(end) for end in ages.labels[node].strip("[]").split(".."))
+            below = [one for one in range(100) if node in ancestors(ages, one)]
+            assert below == list(range(low, high + 1))
 
 
 def test_postal_codes_are_one_however_they_are_written() -> None:

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from velado.data.identifiers import header_says, header_words, valid_cns_share, valid_cpf_share
-from velado.data.inspect import ColumnFinding, Inspection, best_sets, inspect, schema_toml, separation
+from velado.data.inspect import ColumnFinding, Inspection, best_sets, inspect, separation
 from velado.data.io import parse_csv, read_schema, read_table
 from velado.data.samples import hospital_csv, hospital_schema
 from velado.data.schema import Schema
+from velado.data.schema_draft import schema_toml
 from velado.data.table import Table
 
 NAMES = ["Ana", "Bruno", "Célia", "Davi", "Eva", "Fábio", "Gil"]
@@ -291,6 +292,36 @@ def test_no_cell_stands_in_what_is_found() -> None:
     found = look({name: [*values] for name, values in cells.items()})
     shown = json.dumps(found.to_dict(), ensure_ascii=False) + schema_toml(found) + repr(found)
     assert "yx" not in shown and "777" not in shown
+
+
+def test_domains_to_confirm_hold_what_many_have_and_rounded_numbers() -> None:
+    people = [f"p{at // 2}" for at in range(2000)]  # two rows each, so a value needs forty rows
+    found = look({
+        "paciente": people,
+        "sexo": ["F" if at % 2 else "M" for at in range(2000)],
+        "cor": ["rara" if at < 39 else "comum" for at in range(2000)],
+        "cidade": [f"cidade-{at % 51}" for at in range(2000)],
+        "idade": [str(3 + at % 95) for at in range(2000)],
+        "custo": [f"{1234 + at},5" for at in range(2000)],
+        "nota": [f"palavras livres de {at} que ninguém lê" for at in range(2000)],
+    })  # fmt: skip
+    text = schema_toml(found)
+    lines = text.splitlines()
+    assert [line for line in lines if line.startswith("# values = [")] == [
+        '# values = ["F", "M"]  # the public list of its values, needed for GROUP BY in private answers',
+        '# values = ["comum"]  # the public list of its values, needed for GROUP BY in private answers',
+        '# values = ["VALUE", ...]  # the public list of its values, needed for GROUP BY in private answers',
+    ]
+    bounds = [line.partition("]")[0] for line in lines if line.startswith("# bounds")]
+    assert bounds == ["# bounds = [0, 100", "# bounds = [0, 3500"]
+    assert "1234" not in text and "3233" not in text and "rara" not in text and "cidade-" not in text
+    # Nothing of it holds before it was confirmed, and once it is, the file is read.
+    assert all(column.bounds is None and column.values is None for column in found.schema.columns.values())
+    confirmed = text.replace("# bounds", "bounds").replace('# values = ["F"', 'values = ["F"')
+    read = Schema.from_dict(tomllib.loads(confirmed)).columns
+    assert read["idade"].bounds == (0, 100) and read["sexo"].values == ("F", "M")
+    shown = json.dumps(found.to_dict()) + repr(found)
+    assert "comum" not in shown and "domains" not in shown
 
 
 def test_columns_that_are_not_text_are_inspected_too() -> None:

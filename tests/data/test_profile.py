@@ -161,3 +161,20 @@ def test_a_few_commas_are_no_decimal_mark() -> None:
     answers = ["1", "2", "1,2", "3", "1,2,3", "4"] * 20
     found = inspect(pl.DataFrame({"answer": answers, "dose": ["1.5", "2.25", "3.5"] * 40}))
     assert found.schema.decimal == "."
+
+
+@pytest.mark.parametrize("header", ["num_sih", "n_aih", "numero", "casa", "campo_x"])
+def test_who_shares_birth_and_sex_is_a_candidate_whatever_the_header_says(header: str) -> None:
+    people = DRAW.integers(0, 200, ROWS)
+    kept = {
+        "nascimento": [f"19{p % 90 + 10}-0{p % 9 + 1}-1{p % 8}" for p in people],
+        "sexo": ["FM"[p % 2] for p in people],
+    }
+    stays = pl.DataFrame({header: [f"{p:07d}" for p in people], **kept})
+    found = profile(stays)
+    assert header in [candidate.column for candidate in found.candidates]
+    finding = next(f for f in found.inspection.columns if f.name == header)
+    assert finding.may_be_person and (finding.identifier is not None or not finding.publish)
+    # A house's number that agrees with nobody's birth is no candidate.
+    houses = pl.DataFrame({"num_casa": [f"{n:04d}" for n in DRAW.integers(0, 200, ROWS)], **kept})
+    assert "num_casa" not in [candidate.column for candidate in profile(houses).candidates]

@@ -8,10 +8,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from velado.data import table_bytes
 from velado.data.encode import encode, visible_groups, wildcard_sizes
 from velado.data.formulas import count_formulas
 from velado.data.frames import to_frame
 from velado.data.io import parse_csv, read_schema, read_table
+from velado.data.listed_csv import ListedCells
 from velado.data.schema import Schema
 from velado.data.staging import write_file, write_folder
 from velado.data.table import Table
@@ -312,3 +314,89 @@ def test_columns_left_out_are_forgotten_with_the_rows_they_belonged_to() -> None
     assert table.dropped is not None
     assert table.with_frame(table.frame.head(1)).dropped is None
     assert table.with_frame(table.frame.reverse()).dropped is not None
+
+
+NASTY = [
+    "",
+    " ",
+    "a",
+    'q"q',
+    '"',
+    "a,b",
+    "a;b",
+    "line\nbreak",
+    "car\rriage",
+    "Zoë 名 \U0001f600",
+    "#x",
+    "=1+1",
+    "\t",
+    "null",
+]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_rows_put_together_from_lists_are_the_bytes_of_the_one_writer(monkeypatch, separator):
+    draw = np.random.default_rng(3)
+    lists = [NASTY, [*NASTY[::-1], *(f"more {n}" for n in range(300))], ["F", "M"]]
+    frame = pl.DataFrame(
+        {
+            name: pl.Series(
+                [texts[at] if at < len(texts) else None for at in draw.integers(0, len(texts) + 1, 5000)]
+            ).cast(pl.Enum(texts))
+            for name, texts in zip(("a", 'na"me,', "c"), lists, strict=True)
+        }
+    )
+    for order in (None, draw.permutation(frame.height)):
+        plain = csv_bytes(frame, separator, order=order)
+        assert ListedCells.of(frame, separator) is not None
+        monkeypatch.setattr(table_bytes, "_WORTH_A_KERNEL", 1)
+        monkeypatch.setattr(table_bytes, "_PIECE", 777)
+        assert csv_bytes(frame, separator, order=order) == plain
+        monkeypatch.undo()
+
+
+def test_only_lists_of_texts_are_put_together():
+    listed = pl.Series("a", ["x"], dtype=pl.Enum(["x"]))
+    assert (
+        ListedCells.of(pl.DataFrame([listed]), ",") is None
+    )  # a blank alone in its row is written otherwise
+    assert ListedCells.of(pl.DataFrame([listed, pl.Series("b", [1.5])]), ",") is None
+    assert ListedCells.of(pl.DataFrame([listed, pl.Series("b", ["y"])]), ",") is None
+
+
+def test_a_large_table_is_encoded_by_its_distinct_texts_as_by_its_rows(monkeypatch):
+    draw = np.random.default_rng(5)
+    cells = {
+        "age": draw.choice(["31", " 31", "7", "40.50", "", "NA", None], 2000),
+        "town": draw.choice(["Ub\u00e1", "ub\u00e1 ", "Vi\u00e7osa", "", None], 2000),
+    }
+    frame = pl.DataFrame({name: pl.Series(texts.tolist(), dtype=pl.String) for name, texts in cells.items()})
+    document = {
+        "table": {"missing_values": ["", "NA"]},
+        "columns": {
+            "age": {"role": "quasi", "kind": "numeric", "bounds": [0, 40], "clamp": True},
+            "town": {"role": "quasi"},
+        },
+    }
+
+    def coded():
+        return encode(Table.of(frame, Schema.from_dict(document))).columns
+
+    few = coded()
+    asked = []
+    monkeypatch.setattr(Table, "few_cells", lambda self, name: asked.append(name))
+    many = coded()
+    assert set(asked) == {"age", "town"}
+    for one, other in zip(few, many, strict=True):
+        assert np.array_equal(one.codes, other.codes) and (one.size, one.missing) == (
+            other.size,
+            other.missing,
+        )
+        assert one.tree is not None or np.array_equal(one.points, other.points)
+        assert one.tree is None or one.tree.labels == other.tree.labels
+        assert np.array_equal(one.moved, other.moved) and (one.span, one.whole) == (other.span, other.whole)
+
+
+def test_what_is_wrong_in_a_large_table_is_counted_in_rows():
+    with pytest.raises(TableError, match="64 of its 128 values"):
+        encode(numeric_table(["31", "old"] * 64, kind="numeric"))

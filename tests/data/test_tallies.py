@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from velado.data.partition import Partition, group_by_codes
-from velado.data.tallies import by_label, crowds_met, pair_counts, ranked_keys
+from velado.data.tallies import by_label, crowds_met, pair_counts, ranked_keys, squares_met
 
 
 @pytest.mark.parametrize("space", [1, 3, 2048, 2049, 10**6, 1 << 40, 1 << 62])
@@ -63,3 +63,14 @@ def test_pairs_of_columns_are_counted_as_each_pair_alone_is(weighted: bool) -> N
             assert np.array_equal(block.ravel()[: alone.size], alone)
         own = np.diag(found)[first[one] : first[one + 1]]
         assert np.array_equal(own, np.bincount(codes[one], weights if weighted else None))
+
+
+def test_squares_of_counts_in_groups_are_those_of_a_table_of_both() -> None:
+    rng = np.random.default_rng(4)
+    labels, values = rng.integers(-1, 9, 500).astype(np.int32), rng.integers(0, 6, 500).astype(np.int32)
+    order, starts = Partition(labels, 9).members()
+    table = np.zeros((9, 6), dtype=np.int64)
+    np.add.at(table, (labels[labels >= 0], values[labels >= 0]), 1)
+    assert np.array_equal(
+        squares_met(values, order, np.append(starts, order.size), 6), (table**2).sum(axis=1)
+    )

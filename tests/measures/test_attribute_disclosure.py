@@ -23,9 +23,9 @@ def one_by_one(labels, codes):
 
     known = [row for row in range(len(codes)) if labels[row] >= 0 and codes[row] > 0]
     for row in known:
-        everyone = np.array([codes[other] for other in known if other != row])
+        everyone = np.array([codes[other] for other in known])
         classmates = np.array([codes[o] for o in known if o != row and labels[o] == labels[row]])
-        base = guess(everyone, codes[row]) if everyone.size else 0.0
+        base = guess(everyone, codes[row])
         blind += base
         hits += guess(classmates, codes[row]) if classmates.size else base
     return hits, blind, len(known)
@@ -42,6 +42,14 @@ def test_the_counted_guess_is_the_guess_made_row_by_row(rows) -> None:
     assert found.rows == known
     assert found.guessed.share * known == pytest.approx(hits)
     assert found.baseline.share * known == pytest.approx(blind)
+
+
+def test_values_that_are_equally_common_are_guessed_by_chance() -> None:
+    # Thirty rows of three values in one class: the table tells nothing that a blind guess does not.
+    codes = np.repeat(np.array([1, 2, 3], dtype=np.int32), 10)
+    found = attribute_disclosure("ill", Partition.of(np.zeros(30, dtype=np.int64)), codes, 4)
+    assert found.baseline.share == pytest.approx(1 / 3)
+    assert found.gain <= 0 and not found.beats_baseline
 
 
 def test_a_worked_example() -> None:

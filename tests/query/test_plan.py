@@ -16,6 +16,7 @@ from velado.query.noise import calibrate, measurement
 from velado.query.plan import histogram_edges, plan
 from velado.query.unit import Unit
 from velado.query.values import Aggregate, Query
+from velado.text import told
 
 SCHEMA = Schema(
     {
@@ -165,11 +166,26 @@ def test_histogram_cells_cover_the_grid_once_and_are_equal(low, span, data) -> N
 
 
 def test_the_plan_tells_what_it_will_do_in_plain_json() -> None:
-    told = json.loads(json.dumps(planned(AVG, Aggregate("max", "age"), keys=("sex",)).to_dict()))
-    assert told["cells"] == 3 and Fraction(told["charge"]) <= 1
-    assert [draw["mechanism"] for draw in told["draws"]] == ["laplace", "laplace", "noisy-max"]
-    assert told["draws"][2]["level"] == "99/100" and told["draws"][2]["candidates"] == 121
-    assert told["draws"][2]["rank_error"]["rows"] > 0
+    facts = json.loads(json.dumps(planned(AVG, Aggregate("max", "age"), keys=("sex",)).to_dict()))
+    assert facts["cells"] == 3 and Fraction(facts["charge"]) <= 1
+    assert [draw["mechanism"] for draw in facts["draws"]] == ["laplace", "laplace", "noisy-max"]
+    assert facts["draws"][2]["level"] == "99/100" and facts["draws"][2]["candidates"] == 121
+    assert facts["draws"][2]["rank_error"]["rows"] > 0
+
+
+def test_a_price_says_of_quantiles_too_how_exact_they_are() -> None:
+    made = planned(Aggregate("min", "age"), Aggregate("count"), Aggregate("max", "cost"))
+    said = [told(sentence) for sentence in made.sentences(Fraction(9, 10))]
+    off = {
+        value["name"]: value["rank_error"]
+        for value in made.to_dict(Fraction(9, 10))["values"]
+        if "rank_error" in value
+    }
+    assert len(off) == 2
+    for name, one in off.items():
+        (own,) = [sentence for sentence in said if sentence.startswith(f"{name}: ")]
+        assert f"miss the asked rank by {math.ceil(one['rows']):,} rows" in own and "at least 90%" in own
+    assert any(sentence.startswith("count: off by up to") for sentence in said)
 
 
 def test_each_value_says_whether_it_is_a_number_a_quantile_or_a_bound() -> None:

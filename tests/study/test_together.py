@@ -172,8 +172,16 @@ def test_counts_of_groups_stand_in_the_place_of_values(tmp_path: Path, history: 
     assert members == {name: Counter(found) for name, found in life.items()}
 
 
-def test_groups_of_values_do_not_depend_on_values(tmp_path: Path) -> None:
-    frame, tables = everybody(5), []
+@pytest.mark.parametrize("ages", ["many", "two"])
+def test_groups_of_values_do_not_depend_on_values(ages: str, tmp_path: Path) -> None:
+    """With two ages, each in one place, there is nothing more to cut by but the values, which are numbers, for whoever sees them."""
+    frame, schema, tables = everybody(5), SCHEMA, []
+    if ages == "two":
+        old = pl.col("age") // 54
+        frame = frame.with_columns(old, old.alias("place"), pl.col("illness").str.len_chars())
+        columns = {name: column.to_dict() for name, column in SCHEMA.columns.items()}
+        columns["illness"] = {"role": "sensitive", "kind": "numeric"}
+        schema = Schema.from_dict({"columns": columns})
     for number, values in enumerate((frame["illness"], frame["illness"].reverse())):
         path = tmp_path / f"h{number}"
         create_history(path, KEY)
@@ -182,9 +190,15 @@ def test_groups_of_values_do_not_depend_on_values(tmp_path: Path) -> None:
             tmp_path / f"{number}",
             path,
             Together(what="values", most="9/10"),
+            schema=schema,
         )
         tables.append(written(done).sort("who"))
     assert tables[0].equals(tables[1])
+    path = tmp_path / "alone"
+    create_history(path, KEY)
+    alone = written(send(frame, tmp_path / "a", path, None, schema=schema)).sort("who")
+    shown = ["who", "age", "place"]
+    assert alone.select(shown).equals(tables[0].select(shown))  # the same boxes, and so the same loss
 
 
 def test_a_group_that_breaks_the_bound_gets_no_values_for_life(tmp_path: Path, history: Path) -> None:

@@ -6,6 +6,7 @@ What was published is coded the same way, by what its reader sees, and regrouped
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -31,7 +32,7 @@ from velado.data.partition import (
 from velado.data.schema import Column
 from velado.data.table import Table, table_given
 from velado.data.taxonomy import ROOT_LABEL, Taxonomy, from_paths
-from velado.errors import TableError, TaxonomyError
+from velado.errors import TableError, TaxonomyError, VeladoError
 from velado.text import say, say_n
 
 
@@ -198,6 +199,10 @@ def encode_column(table: Table, column: Column) -> EncodedColumn:
     >>> encode_column(table, table.schema.quasi[0]).value_texts
     ['F', 'M']
     """
+    few = table.few_cells(column.name)
+    if few is not None:
+        with suppress(VeladoError):  # said below, with the rows it is true of
+            return encode_column(few[0], column).rows(few[1])
     missing = table.is_missing(column.name)
     if bool(missing.all()):
         raise TableError(

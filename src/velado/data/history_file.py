@@ -32,6 +32,7 @@ MAGIC = b"velado history 1\n"
 _SIZES = struct.Struct("<4sQQ")
 _ENTRY = b"vhe1"
 _MAC = 32
+_PIECE = 1 << 20
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,6 +43,25 @@ class HistoryEntry:
     body: bytes
     hash: str
 
+    def part(self, begin: int, length: int) -> bytes:
+        """So many bytes of the body."""
+        return self.body[begin : begin + length]
+
+
+@dataclass(frozen=True, repr=False)
+class StoredEntry:
+    """An entry of an open file; parts of its body are read when they are asked for, since all bodies together need much memory."""
+
+    said: Mapping[str, Any]
+    handle: int
+    begin: int
+    length: int
+    hash: str
+
+    def part(self, begin: int, length: int) -> bytes:
+        """So many bytes of the body, while the file is open."""
+        return os.pread(self.handle, min(length, self.length - begin), self.begin + begin)
+
 
 @dataclass
 class HistoryFile:
@@ -50,7 +70,7 @@ class HistoryFile:
     path: Path
     secret: bytes
     handle: int
-    entries: list[HistoryEntry] = field(default_factory=list)
+    entries: list[StoredEntry] = field(default_factory=list)
     trouble: str = ""
     seal: Seal | None = None
 
@@ -60,14 +80,14 @@ class HistoryFile:
         previous = self.entries[-1].hash if self.entries else START
         mac = _mac(self.secret, previous, text, body)
         try:
-            os.lseek(self.handle, 0, os.SEEK_END)
+            begin = os.lseek(self.handle, 0, os.SEEK_END) + _SIZES.size + len(text)
             rest = memoryview(_SIZES.pack(_ENTRY, len(text), len(body)) + text + body + mac)
             while rest:
                 rest = rest[os.write(self.handle, rest) :]
             os.fsync(self.handle)
         except OSError as error:
             raise _unusable(self.path, reason_of(error)) from None
-        self.entries.append(HistoryEntry(said, body, mac.hex()))
+        self.entries.append(StoredEntry(said, self.handle, begin, len(body), mac.hex()))
         if self.seal is not None and not self.trouble:
             try:
                 self.seal.write(Mark(len(self.entries), mac.hex()))
@@ -215,11 +235,15 @@ def _read(file: HistoryFile, key: Key) -> None:
             raise _edited(file, len(file.entries) + 1)
         if end > size:
             break
-        raw = os.pread(file.handle, said + body + _MAC, at + _SIZES.size)
-        text, rest, mac = raw[:said], raw[said : said + body], raw[said + body :]
-        if not hmac.compare_digest(mac, _mac(file.secret, previous, text, rest)):
+        text = os.pread(file.handle, said, at + _SIZES.size)
+        begin = at + _SIZES.size + said
+        whole = _mac_of(file.secret, previous, text)
+        for piece in range(begin, begin + body, _PIECE):
+            whole.update(os.pread(file.handle, min(_PIECE, begin + body - piece), piece))
+        mac = os.pread(file.handle, _MAC, begin + body)
+        if not hmac.compare_digest(mac, whole.digest()):
             raise _edited(file, len(file.entries) + 1)
-        file.entries.append(HistoryEntry(json.loads(text), rest, mac.hex()))
+        file.entries.append(StoredEntry(json.loads(text), file.handle, begin, body, mac.hex()))
         at, previous = end, mac.hex()
     if at < size:  # a run was killed while it wrote
         os.ftruncate(file.handle, at)
@@ -244,9 +268,13 @@ def _identity(path: Path) -> str:
 
 
 def _mac(secret: bytes, previous: str, text: bytes, body: bytes) -> bytes:
-    whole = hmac.new(secret, bytes.fromhex(previous) + struct.pack("<Q", len(text)) + text, "sha256")
+    whole = _mac_of(secret, previous, text)
     whole.update(body)
     return whole.digest()
+
+
+def _mac_of(secret: bytes, previous: str, text: bytes) -> hmac.HMAC:
+    return hmac.new(secret, bytes.fromhex(previous) + struct.pack("<Q", len(text)) + text, "sha256")
 
 
 def _edited(file: HistoryFile, number: int) -> HistoryError:

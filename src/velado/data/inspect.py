@@ -1,27 +1,28 @@
 """inspect(): which columns identify, what kind each is, how exposed people are now, and a first schema.
 
-Everything it says is a proposal for a person to review. It names columns, counts and shares, never a cell.
+Everything it says is a proposal for a person to review. It names columns, counts and shares, never a cell; domains to confirm
+hold rounded numbers and what many people have (`schema_domains`).
 """
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from velado.data.identifiers import (
+    LINKING,
     IdentifierKind,
     Identifying,
     header_says,
     header_words,
     identifying_columns,
     linked_columns,
+    linking_columns,
     people_may_be,
     person_columns,
     rows_are_others,
@@ -39,6 +40,7 @@ from velado.data.kinds import (
 )
 from velado.data.normal import distinct_normal, distinct_texts, normal_of, value_codes
 from velado.data.schema import Column, Kind, Role, Schema
+from velado.data.schema_domains import as_toml, domain_to_confirm
 from velado.data.separation import (
     Codes,
     ColumnSet,
@@ -50,7 +52,7 @@ from velado.data.separation import (
     visible_codes,
 )
 from velado.data.table import Table
-from velado.text import Sentence, join, say, say_n, told
+from velado.text import say
 
 HELD_BACK = say("in doubt, so held back: read it, then sign for it or leave it out")
 _YEARS = frozenset({"year", "years", "yr", "ano", "anio", "yyyy"})
@@ -68,7 +70,8 @@ class ColumnFinding:
 
     *identifier* is the direct identifier it is, *suspected* the one it may be (then it is held back); *valid* the share of sampled values whose check digits
     are right. *distinction* is different values / rows, *separation* the share of pairs of rows told
-    apart; a blank counts as a value in both. *why* gives the reasons as phrases.
+    apart; a blank counts as a value in both. *why* gives the reasons as phrases. *may_be_person*: rows that share a
+    value agree in what people keep for life, whatever the header says.
 
     >>> from velado.testing.examples import small_table
     >>> inspect(small_table(idade=("other", "text", "31 35 31 40"))).columns[0].role
@@ -89,6 +92,7 @@ class ColumnFinding:
     publish: bool = True
     format: str = "%Y-%m-%d"
     suspected: IdentifierKind | None = None
+    may_be_person: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,7 @@ class Inspection:
     the best one, two and three of them. *exposure* is None when no quasi-identifier is proposed. *missing_codes*
     are values that probably mean "no value"; numbers among them are only suggested. *people* counts the different people
     by the normal form of their column (`P1` and `P1 ` are one). *judged* says what a sample was looked at for, where one was.
+    *domains* are lines of a schema to confirm: rounded bounds, and values that many people have; no other cell is in what is found.
 
     >>> from velado.testing.examples import small_table
     >>> inspect(small_table(idade=("other", "text", "31 35 31 40"))).exposure.unique_rows
@@ -116,6 +121,7 @@ class Inspection:
     missing_codes: tuple[MissingCode, ...] = ()
     people: int | None = None
     judged: str = ""
+    domains: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def rows_per_person(self) -> float | None:
@@ -127,8 +133,8 @@ class Inspection:
 
     def to_dict(self) -> dict[str, object]:
         """The inspection as plain values, without any cell."""
-        found = asdict(replace(self, schema=Schema({})))
-        del found["people"]
+        found = asdict(replace(self, schema=Schema({}), domains={}))
+        del found["people"], found["domains"]
         if not self.judged:
             del found["judged"]
         return found | {"rows_per_person": self.rows_per_person, "schema": self.schema.to_dict()}
@@ -212,7 +218,21 @@ def inspect(
         else None,
         missing_codes=tuple(codes),
         people=None if person is None else people_in(proposed, person),
+        domains=_domains(schema, found, seen),
     )
+
+
+def _domains(
+    schema: Schema, found: Sequence[ColumnFinding], seen: Mapping[str, SeenColumn]
+) -> dict[str, str]:
+    """What may be declared of each column that is published, for somebody to confirm."""
+    most = max((column.max_rows or 1 for column in schema.columns.values()), default=1)
+    told = {
+        one.name: domain_to_confirm(schema.columns[one.name], seen[one.name].sizes, schema.decimal, most)
+        for one in found
+        if one.role in ("quasi", "sensitive", "other") and one.publish and seen[one.name].distinct is None
+    }
+    return {name: line for name, line in told.items() if line is not None}
 
 
 def _count_texts(table: Table) -> None:
@@ -440,12 +460,17 @@ def _without_followers(found: list[ColumnFinding], table: Table) -> list[ColumnF
     person = next((finding.name for finding in found if finding.person), None)
     names = [f.name for f in found if f.publish and f.identifier is None and f.role != "quasi"]
     held = {one.column: one for one in linked_columns(table, person, _quasi(found), names)}
-    return [
-        replace(f, publish=False, why=(*f.why[:1], held[f.name].why, HELD_BACK), suspected=held[f.name].kind)
-        if f.name in held
-        else f
-        for f in found
-    ]
+    telling = linking_columns(table, _quasi(found)) if person is None else ()
+    out = []
+    for f in found:
+        if f.name in held:
+            why = (*f.why[:1], held[f.name].why, HELD_BACK)
+            f = replace(f, publish=False, why=why, suspected=held[f.name].kind)
+        elif f.name in telling:  # its header spoke of a house or an event; its values speak of people
+            last = f.why[-1:] if f.why[-1:] == (HELD_BACK,) else ()
+            f = replace(f, why=(*f.why[: len(f.why) - len(last)], LINKING, *last))
+        out.append(replace(f, may_be_person=f.name in telling))
+    return out
 
 
 def _quasi(found: Sequence[ColumnFinding]) -> list[str]:
@@ -461,7 +486,7 @@ def _without_copies(found: list[ColumnFinding], coded: Mapping[str, Codes]) -> l
         twin = next((other for other in rivals if _are_copies(finding, other, coded)), None)
         if twin is not None:
             why = say(
-                "it repeats {twin} one to one, so it would undo its generalization", twin=_written(twin.name)
+                "it repeats {twin} one to one, so it would undo its generalization", twin=as_toml(twin.name)
             )
             finding = replace(finding, publish=False, why=(*finding.why, why))
         elif finding.role == "quasi":
@@ -485,110 +510,6 @@ def _proposed(finding: ColumnFinding) -> Column:
         publish=finding.publish,
         format=finding.format,
     )
-
-
-def schema_toml(inspection: Inspection) -> str:
-    """The proposed schema as a TOML file to read and edit: one comment on each column says why.
-
-    Parsed again it is the same schema. There is no cell in it, neither bounds nor values: those of the data would be
-    cells. max_rows of the person is a round number to confirm. Comments are in the language spoken.
-
-    >>> from velado.testing.examples import small_table
-    >>> print("\\n".join(schema_toml(inspect(small_table(sexo=("other", "text", "F M F")))).splitlines()[-4:-1]))
-    [columns.sexo]
-    role = "quasi"
-    kind = "categorical"
-    """
-    lines = [
-        _remark(
-            say(
-                "Proposed by velado from {rows:,} rows. Review every role before you publish:",
-                rows=inspection.rows,
-            )
-        ),
-        _remark(
-            say(
-                "identifier (never published), quasi (outsiders may know it), sensitive (must not be learnt), other."
-            )
-        ),
-        *([_remark(inspection.judged)] if inspection.judged else []),
-        "",
-    ]
-    schema = inspection.schema
-    settings = schema.to_dict().get("table")
-    if settings:
-        lines += [*_table("table", settings), ""]
-    for finding in inspection.columns:
-        counts = [say_n("{n:,} different value", "{n:,} different values", finding.distinct)]
-        if finding.missing:
-            counts.append(say_n("{n:,} blank", "{n:,} blanks", finding.missing))
-        lines.append(
-            _remark(say("{why} ({counts}).", why=join(finding.why, "; "), counts=join(counts, ", ")))
-        )
-        if finding.valid is not None:
-            lines.append(
-                _remark(
-                    say("Check digits are right in {share:.0%} of the values looked at.", share=finding.valid)
-                )
-            )
-        lines += map(_remark, _asking(finding))
-        lines += [_remark(_of_code(code)) for code in inspection.missing_codes if code.column == finding.name]
-        bare = re.fullmatch(r"[A-Za-z0-9_-]+", finding.name)
-        key = finding.name if bare else _written(finding.name)
-        lines += _table(f"columns.{key}", schema.columns[finding.name].to_dict())
-        if schema.columns[finding.name].max_rows is not None:
-            confirm = say(
-                "Confirm max_rows: how many rows of one person count in a private answer, from what is known of the data."
-            )
-            lines.insert(-1 - lines[::-1].index(f"[columns.{key}]"), _remark(confirm))
-        if finding.kind == "categorical" and finding.role in ("quasi", "sensitive", "other"):
-            listed = told(say("the public list of its values, needed for GROUP BY in private answers"))
-            lines.append(f'# values = ["{told(say("VALUE"))}", ...]  # {listed}')
-        if finding.kind == "numeric" and finding.role in ("quasi", "sensitive", "other"):
-            public = told(say("public limits, for loss and for SUM and AVG in private answers"))
-            lines.append(f"# bounds = [{told(say('LEAST'))}, {told(say('GREATEST'))}]  # {public}")
-        lines.append("")
-    return "\n".join(lines)
-
-
-def _remark(sentence: str) -> str:
-    # A comment is one line: a name with a line break in it must not become a key of the file.
-    return "# " + " ".join(told(sentence).split())
-
-
-def _of_code(code: MissingCode) -> Sentence:
-    parts = {"code": _written(code.code), "rows": say_n("{n:,} row", "{n:,} rows", code.rows)}
-    if code.applied:
-        return say("{code} in {rows} may mean no value (it stands in missing_values).", **parts)
-    return say("{code} in {rows} may mean no value; then add it to missing_values of its column.", **parts)
-
-
-def _asking(finding: ColumnFinding) -> list[Sentence]:
-    if finding.identifier is not None:
-        return [
-            say(
-                'If it identifies nobody: give it another role, with identifier = "accept" and reason = "why".'
-            )
-        ]
-    if finding.publish:
-        return []
-    if finding.suspected is None and finding.kind != "text":
-        return [say("Held back. To publish it, read it and set publish = true.")]
-    return [
-        say(
-            "Held back. To publish it, read it, remove publish = false, "
-            'add identifier = "accept", reason = "why".'
-        )
-    ]
-
-
-def _written(value: object) -> str:
-    # JSON's texts, numbers, truth values and lists are TOML's, except that TOML also wants DEL escaped.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _table(name: str, entry: Mapping[str, object]) -> list[str]:
-    return [f"[{name}]", *(f"{key} = {_written(value)}" for key, value in entry.items())]
 
 
 def _sample_codes(table: Table, found: Sequence[ColumnFinding]) -> Mapping[str, Codes]:

@@ -23,7 +23,7 @@ from velado.data.numbers import parse_numbers
 from velado.data.schema import Column
 from velado.data.table import Table
 from velado.errors import VeladoError
-from velado.text import say
+from velado.text import say, say_n
 
 MOST_BARS = 12
 _LEAST_ALIKE = 3
@@ -45,7 +45,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar of a column's small histogram: *label* is a value, an interval or a year; "" stands for all others.
+    """One bar of a column's small histogram: *label* is a value, an interval or a year, or counts all other values.
 
     >>> Bar("F", 1204).rows
     1204
@@ -164,7 +164,8 @@ def _bars(table: Table, column: Column, often: pl.DataFrame) -> tuple[Bar, ...]:
     first = often.sort(["n", "text"], descending=[True, False]).head(MOST_BARS)
     bars = [Bar(text, int(n)) for text, n in first.iter_rows()]
     rest = int(often.get_column("n").sum()) - sum(bar.rows for bar in bars)
-    return (*bars, Bar("", rest)) if rest else tuple(bars)
+    others = say_n("{n:,} other value", "{n:,} other values", often.height - MOST_BARS)
+    return (*bars, Bar(others, rest)) if rest else tuple(bars)
 
 
 def _number_bars(table: Table, column: Column, often: pl.DataFrame) -> tuple[Bar, ...]:
@@ -239,12 +240,13 @@ def _candidates(table: Table, found: Inspection) -> tuple[PersonCandidate, ...]:
     out = []
     for finding in found.columns:
         kind = finding.identifier or finding.suspected
-        if not finding.person and (kind not in PERSON_ORDER or finding.distinct < 2):
+        told = finding.person or finding.may_be_person
+        if not told and (kind not in PERSON_ORDER or finding.distinct < 2):
             continue
         people = max(finding.distinct, 1)
         most = distinct_texts(table, finding.name).get_column("n").max()
         mean = (found.rows - finding.missing) / people
         sure = finding.identifier is not None
         candidate = PersonCandidate(finding.name, people, mean, int(str(most or 0)), finding.person)
-        out.append(((not finding.person, not sure, mean <= 1), candidate))
+        out.append(((not finding.person, not finding.may_be_person, not sure, mean <= 1), candidate))
     return tuple(candidate for _, candidate in sorted(out, key=lambda pair: pair[0]))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
+import numpy as np
 import polars as pl
 
 from velado.data.blanks import NoValue, blanked
@@ -15,6 +16,9 @@ from velado.data.schema import Column, Schema
 from velado.errors import ParameterError, SchemaError, TableError
 from velado.settings import Setting, Where, made, settings
 from velado.text import say, say_n
+
+if TYPE_CHECKING:
+    from velado.data.partition import Int32Array
 
 T = TypeVar("T")
 Undeclared = Literal["refuse", "drop", "keep"]
@@ -144,7 +148,7 @@ class Table:
         return replace(self, frame=frame, dropped=self.dropped if stays else None)
 
     def held_in(self, frame: pl.DataFrame) -> Table:
-        """The same cells held in another *frame*, such as their `packed_frame`: what was worked out of them stays known."""
+        """The same cells held in another *frame*, such as its own `packed_frame`: what was worked out of them stays known."""
         out = replace(self, frame=frame)
         object.__setattr__(out, "_known", self._known)
         object.__setattr__(out, "_cells", self._cells)
@@ -167,6 +171,43 @@ class Table:
         if series.dtype == pl.String and "" in texts:
             missing = missing | (series == "")
         return missing.fill_null(True)
+
+    def listed(self, name: str) -> pl.Series:
+        """A column; a text column of few values has them in a list once, and its rows have places in it.
+
+        >>> Table.of(pl.DataFrame({"sex": ["F", "M"] * 32}), Schema({"sex": Column("sex", "quasi")})).listed("sex").dtype
+        Enum(categories=['F', 'M'])
+        """
+        return self.of_cells(("listed", name), lambda: _packed(self.frame.get_column(name)))
+
+    def packed_frame(self) -> pl.DataFrame:
+        """The same cells, every column `listed`: a quarter of the room or less.
+
+        Only for cells that were judged: what texts look like is asked of text columns alone.
+        """
+        return pl.DataFrame([self.listed(name) for name in self.frame.columns])
+
+    def few_cells(self, name: str) -> tuple[Table, Int32Array] | None:
+        """The distinct texts of a column as a table of their own, with the rows behind each, and which of them each row has.
+
+        None where they are many: then nothing is gained by asking each of them once.
+
+        >>> table = Table.of(pl.DataFrame({"sex": ["F", "M"] * 32}), Schema({"sex": Column("sex", "quasi")}))
+        >>> cells, which = table.few_cells("sex")
+        >>> cells.frame["sex"].to_list(), cells.behind.to_list(), which[:3]
+        (['F', 'M'], [32, 32], array([0, 1, 0], dtype=int32))
+        """
+        listed = self.listed(name)
+        if self.frame.schema[name] != pl.String or not isinstance(listed.dtype, pl.Enum):
+            return None
+        texts = listed.dtype.categories
+        which = listed.to_physical().cast(pl.Int32).fill_null(len(texts)).to_numpy()
+        rows = None if self.behind is None else self.behind.to_numpy()
+        kind = pl.UInt32() if self.behind is None else self.behind.dtype
+        behind = pl.Series(np.bincount(which, weights=rows)).cast(kind)
+        if len(behind) > len(texts):
+            texts = texts.extend_constant(None, 1)
+        return replace(self.with_frame(texts.alias(name).to_frame()), behind=behind), which
 
     def blanked(self) -> Table:
         """The same table with nothing in the cells that the schema says to mean no value: so it is published."""
@@ -203,17 +244,6 @@ def table_given(table: Any) -> Table:
 
 _REPEATED = 32
 """Rows for each distinct text from which on a list of the texts is worth its while."""
-
-
-def packed_frame(frame: pl.DataFrame) -> pl.DataFrame:
-    """The same cells; a text column of few values has them in a list once, and its rows have places in it.
-
-    A quarter of the room or less. Only for cells that were judged: what texts look like is asked of text columns alone.
-
-    >>> packed_frame(pl.DataFrame({"sex": ["F", "M"] * 32})).dtypes
-    [Enum(categories=['F', 'M'])]
-    """
-    return pl.DataFrame([_packed(series) for series in frame.get_columns()])
 
 
 def _packed(series: pl.Series) -> pl.Series:

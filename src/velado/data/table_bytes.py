@@ -12,6 +12,8 @@ from velado.data.partition import Int64Array
 
 _PIECE = 1 << 15
 """Rows written at a time: a large table in another order is never held a second time."""
+_WORTH_A_KERNEL = 1 << 17
+"""Rows from which on compiled code saves more than it takes to load."""
 
 
 def csv_pieces(frame: pl.DataFrame, separator: str = ",", order: Int64Array | None = None) -> Iterator[bytes]:
@@ -20,6 +22,15 @@ def csv_pieces(frame: pl.DataFrame, separator: str = ",", order: Int64Array | No
     >>> list(csv_pieces(pl.DataFrame({"age": [31, 35]})))
     [b'age\\n31\\n35\\n']
     """
+    if frame.height >= _WORTH_A_KERNEL:
+        # Loaded where it is wanted: it takes longer than a small table does.
+        from velado.data.listed_csv import ListedCells
+
+        cells = ListedCells.of(frame, separator)
+        if cells is not None:
+            yield as_texts(frame.head(0)).write_csv(separator=separator).encode()
+            yield from cells.pieces(_PIECE, order)
+            return
     for begin in range(0, max(frame.height, 1), _PIECE):
         part = frame[begin : begin + _PIECE] if order is None else frame[order[begin : begin + _PIECE]]
         buffer = io.BytesIO()

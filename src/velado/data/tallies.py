@@ -23,31 +23,56 @@ def crowds_met(
 
     Entries lie block by block, the entries of block b from ``blocks[b]`` to ``blocks[b + 1]``: they share the code of one more column.
     *codes* is column x entry, and the columns *chosen* count, with so many codes as *sizes* says; entry e stands for ``weights[e]``
-    rows, or for one where *weights* is empty. The product of *sizes* is at most MOST_KEYS: so small a table stays in the cache, and
-    only what a block has touched is cleared. O(entries x columns).
+    rows, at least one, or for one where *weights* is empty. The product of *sizes* is at most MOST_KEYS: so small a table stays in the
+    cache, and only what a block has touched is cleared. O(entries x columns).
     """
-    space = 1
+    space, longest = 1, 0
     for size in sizes:
         space *= size
+    for block in range(blocks.size - 1):
+        longest = max(longest, blocks[block + 1] - blocks[block])
     seen = np.zeros(space, dtype=np.int64)
+    keys, met = np.empty(longest, dtype=np.int32), np.empty(longest, dtype=np.int32)
     groups, alone, least = 0, 0, 1 << 62
     for block in range(blocks.size - 1):
-        for entry in range(blocks[block], blocks[block + 1]):
-            key = 0
-            for at in range(chosen.size):
-                key = key * sizes[at] + codes[chosen[at], entry]
-            seen[key] += 1 if weights.size == 0 else weights[entry]
-        for entry in range(blocks[block], blocks[block + 1]):
-            key = 0
-            for at in range(chosen.size):
-                key = key * sizes[at] + codes[chosen[at], entry]
-            rows = int(seen[key])
-            if rows:
-                groups += 1
-                alone += rows == 1
-                least = min(least, rows)
-                seen[key] = 0
+        begin = blocks[block]
+        held = blocks[block + 1] - begin
+        keys[:held] = 0
+        for at in range(chosen.size):
+            size, column = np.int32(sizes[at]), codes[chosen[at]]
+            for place in range(held):
+                keys[place] = keys[place] * size + column[begin + place]
+        new = 0
+        for place in range(held):
+            # Written whether it is met for the first time or not: a branch that cannot be foretold costs more.
+            met[new] = keys[place]
+            new += seen[keys[place]] == 0
+            seen[keys[place]] += 1 if weights.size == 0 else weights[begin + place]
+        groups += new
+        for place in range(new):
+            rows = int(seen[met[place]])
+            alone += rows == 1
+            least = min(least, rows)
+            seen[met[place]] = 0
     return groups, alone, least
+
+
+@njit(cache=True)
+def squares_met(values: Int32Array, order: Int64Array, starts: Int64Array, size: int) -> Int64Array:
+    """For each group the sum, over the values 0..size - 1, of the squared number of its entries that have the value.
+
+    Group g has the entries ``order[starts[g] : starts[g + 1]]``. A value met for the n-th time adds n^2 - (n - 1)^2. O(entries).
+    """
+    seen = np.zeros(size, dtype=np.int64)
+    out = np.zeros(starts.size - 1, dtype=np.int64)
+    for group in range(starts.size - 1):
+        for at in range(starts[group], starts[group + 1]):
+            value = values[order[at]]
+            out[group] += 2 * seen[value] + 1
+            seen[value] += 1
+        for at in range(starts[group], starts[group + 1]):
+            seen[values[order[at]]] = 0
+    return out
 
 
 @njit(cache=True)

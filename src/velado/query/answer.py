@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import html
 import json
-import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
@@ -29,10 +28,10 @@ from velado.errors import ParameterError
 from velado.query.accuracy import above_sentence, average_widths, chance
 from velado.query.budget import Facts, Measure, measure_word, plain, short
 from velado.query.consistency import consistent, ends
-from velado.query.draws import Draw
+from velado.query.draws import Draw, quantile_sentence
 from velado.query.needs import Counts, Grid, GridCells, Keys, Tallies, cells_of
 from velado.query.noise import half_width, standard_deviation
-from velado.query.plan import Part, PlanFacts, QueryPlan, ValueReading, name_of, one_sided
+from velado.query.plan import Part, PlanFacts, QueryPlan, name_of, one_sided
 from velado.query.unit import Promise
 from velado.query.values import Aggregate
 from velado.text import Sentence, say, say_n, told
@@ -304,12 +303,9 @@ def _readings(how: Making, promise: Promise) -> list[Sentence]:
                 )
             )
         elif value["answered_as"] == "quantile":
-            said = {"name": name, "level": chance(value["level"]), "rank": _rank_text(value)}
-            if asked in ("min", "max"):
-                said["extreme"] = asked.upper()
-                out.append(say("{name}: {extreme} is answered as the {level} quantile; {rank}.", **said))
-            else:
-                out.append(say("{name}: the {level} quantile; {rank}.", **said))
+            out.append(
+                quantile_sentence(name, asked, value["level"], value["rank_error"], value["candidates"])
+            )
     # Of keys above a threshold the notes say it, since which of them are shown depends on the noise.
     if any(value["answered_as"] == "number" and "least" not in value for value in values):
         kept = say("every row") if promise.mode == "strict" else say("the rows that count")
@@ -324,23 +320,6 @@ def _readings(how: Making, promise: Promise) -> list[Sentence]:
             )
         )
     return out
-
-
-def _rank_text(value: ValueReading) -> Sentence:
-    """By how many rows a quantile may miss its rank."""
-    off = value["rank_error"]
-    said = {"rows": math.ceil(off["rows"]), "chance": chance(off["confidence"])}
-    if off["beyond"] == "the asked rank":
-        return say(
-            "it may miss the asked rank by {rows:,} rows, by no more with a chance of at least {chance}",
-            **said,
-        )
-    return say(
-        "it may miss the asked rank by {rows:,} rows more than the best of {candidates:,} candidates does, "
-        "by no more with a chance of at least {chance}",
-        **said,
-        candidates=value["candidates"],
-    )
 
 
 def _cell_text(cell: Any) -> str:

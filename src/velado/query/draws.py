@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NotRequired, TypedDict
 
+from velado.query.accuracy import chance
 from velado.query.needs import Counts, GridCells, GridSum, Need, Rows
 from velado.query.noise import Mechanism
 from velado.query.quantiles import places, rank_error, scores_of
+from velado.text import Sentence, say
 
 
 class RankError(TypedDict):
@@ -21,6 +24,33 @@ class RankError(TypedDict):
     rows: float
     confidence: float
     beyond: str
+
+
+def quantile_sentence(name: str, asked: str, at: str, off: RankError, candidates: int) -> Sentence:
+    """Which quantile a value is, and by how many rows it may miss its rank: what it has in an interval's place.
+
+    >>> quantile_sentence("m", "quantile", "1/2", {"rows": 3.2, "confidence": 0.95, "beyond": "the asked rank"}, 9)
+    'm: the 50% quantile; it may miss the asked rank by 4 rows, by no more with a chance of at least 95%.'
+    """
+    said = {"rows": math.ceil(off["rows"]), "chance": chance(off["confidence"])}
+    if off["beyond"] == "the asked rank":
+        rank = say(
+            "it may miss the asked rank by {rows:,} rows, by no more with a chance of at least {chance}",
+            **said,
+        )
+    else:
+        rank = say(
+            "it may miss the asked rank by {rows:,} rows more than the best of {candidates:,} candidates does, "
+            "by no more with a chance of at least {chance}",
+            **said,
+            candidates=candidates,
+        )
+    told_of = {"name": name, "level": chance(at), "rank": rank}
+    if asked in ("min", "max"):
+        return say(
+            "{name}: {extreme} is answered as the {level} quantile; {rank}.", **told_of, extreme=asked.upper()
+        )
+    return say("{name}: the {level} quantile; {rank}.", **told_of)
 
 
 class Swing(TypedDict):

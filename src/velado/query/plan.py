@@ -39,7 +39,7 @@ from velado.query.accuracy import (
 from velado.query.answer_size import MOST_NUMBERS, check_engines, check_size
 from velado.query.budget import Measure, spend_of
 from velado.query.domains import check_above, check_rolled_up, key_of, most_values
-from velado.query.draws import Draw, DrawFacts, LevelDraw, RankError
+from velado.query.draws import Draw, DrawFacts, LevelDraw, RankError, quantile_sentence
 from velado.query.hierarchy import Tree, half_widths, least_spend_within
 from velado.query.needs import Counts, Grid, GridCells, GridSum, Keys, Need, Needs, Rows, Tallies, cells_of
 from velado.query.noise import Mechanism, half_width, score_sensitivity, sensitivity
@@ -162,6 +162,11 @@ class QueryPlan:
         values = self.to_dict(confidence)["values"]
         said = [accuracy_sentence(value["name"], value, confidence) for value in values]
         out = [sentence for sentence in said if sentence is not None]
+        out += [
+            quantile_sentence(one["name"], one["asked"], one["level"], one["rank_error"], one["candidates"])
+            for one in values
+            if one["answered_as"] == "quantile"
+        ]
         if self.tree is not None:
             out.append(
                 say(

@@ -16,7 +16,7 @@ from velado.data.encode import EncodedTable, encode, refuse_unlisted, refuse_wro
 from velado.data.keys import Key, owner_key
 from velado.data.partition import BoolArray, Int32Array
 from velado.data.schema import Schema
-from velado.data.table import Table, packed_frame
+from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError, TableError
 from velado.release.gate import Signed, decide_person, refuse_identifiers
 from velado.release.operations._operation import Operation, apply_operations, columns_of
@@ -64,8 +64,10 @@ class Prepared:
     def packed(self) -> Prepared:
         """The same, each table held in its `packed_frame`: the texts as they were read may be forgotten."""
         tables = (self.original, self.table, self.used)
-        frames = {id(table.frame): table.frame for table in tables}
-        made = {at: packed_frame(frame) for at, frame in frames.items()}
+        made: dict[int, pl.DataFrame] = {}
+        for table in tables:
+            if id(table.frame) not in made:
+                made[id(table.frame)] = table.packed_frame()
         original, table, used = (one.held_in(made[id(one.frame)]) for one in tables)
         return replace(self, original=original, table=table, used=used)
 

@@ -25,7 +25,7 @@ def codes_told(columns: Sequence[EncodedColumn], shown: Mapping[str, pl.Series])
             continue
         title = titles_for(column.tree.labels[: column.tree.leaves])
         values = shown.get(column.name)
-        labels = [] if values is None else sorted(map(str, values.cast(pl.String).drop_nulls().unique()))
+        labels = [] if values is None else sorted(map(str, values.unique().drop_nulls().cast(pl.String)))
         rows += [(column.name, label, words) for label in labels if (words := title(label))]
     if not rows:
         return []

@@ -7,7 +7,9 @@ from dataclasses import fields
 from typing import Any
 
 from velado.release.guarantees import GUARANTEES, Verdict
+from velado.release.operations import OPERATIONS
 from velado.release.recoded import NoteName
+from velado.release.side_doors.decisions import DECISIONS
 from velado.text import NOTHING, count, few_digits, join, plain, say, share
 
 _PHRASES = {
@@ -176,3 +178,27 @@ def typed(values: Mapping[str, object]) -> str:
         if value is not None and value != ""
     ]
     return join(pairs, ", ")
+
+
+_TRACES = {one.trace: one.done for one in DECISIONS.values() if one.trace} | {
+    "identifier": say("looks like an identifier, signed for")
+}
+
+
+def decision_told(decision: str, about: float | None = None) -> str:
+    """What was decided about a column, by the word that a pack has for it: a decision's, or an operation's name.
+
+    >>> decision_told("round", 10.0), decision_told("held back")
+    ('numbers rounded: about 10', 'held back')
+    """
+    told = operation_told(decision)
+    return told if about is None else say("{done}: about {about:,g}", done=told, about=about)
+
+
+def operation_told(name: str) -> str:
+    """What an operation did to a column: a decision's words where it is one, else what the operation does.
+
+    >>> operation_told("round"), operation_told("permute")
+    ('numbers rounded', 'Deal the values out anew among the rows.')
+    """
+    return _TRACES.get(name) or next((one.title for one in OPERATIONS if one.name == name), name)

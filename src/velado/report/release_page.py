@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from types import MappingProxyType
 
-from velado.data.schema import AboutDataset, Schema
+from velado.data.schema import AboutDataset, Column, Schema
 from velado.release.gate import Signed
 from velado.release.goal import Goal
 from velado.release.guarantees._guarantee import Verdict
@@ -42,7 +42,7 @@ from velado.report.blocks import (
 )
 from velado.report.code_titles import codes_told
 from velado.report.facts import ABOVE_BEST, OutputFacts, ReleaseFacts, SourceFacts
-from velado.report.phrases import NEVER_PROMISED, note_rows, phrase, promise_named, typed
+from velado.report.phrases import NEVER_PROMISED, note_rows, operation_told, phrase, promise_named, typed
 from velado.settings import describe
 from velado.text import NOTHING, count, day, few_digits, join, listed, plain, say, say_n, share
 
@@ -411,39 +411,56 @@ def limits_section(verdicts: Sequence[Verdict], goal: Goal, not_examined: Sequen
 
 
 def _columns(facts: ReleaseFacts) -> Section:
-    release, done = facts.release, ""
-    if release.operations:
-        schema = release.original.schema
-        done = "; ".join(f"{one.name}: {', '.join(columns_of(one, schema))}" for one in release.operations)
+    release = facts.release
+    altered: dict[str, list[str]] = {}
+    for one in release.operations:
+        for name in columns_of(one, release.original.schema):
+            altered.setdefault(name, []).append(operation_told(one.name))
     codes = codes_told(release.data.columns, release.listed.to_dict())
-    return columns_section(release.table.schema, release.public_losses, release.signed, done, codes)
+    return columns_section(release.table.schema, release.public_losses, release.signed, altered, codes)
+
+
+_PUBLISHED_AS = {
+    "quasi": say("quasi-identifier, made coarser where needed"),
+    "sensitive": say("sensitive, published as it is"),
+    "other": say("published as it is"),
+}
+_ALTERED_AS = {
+    "quasi": say("quasi-identifier, altered, then made coarser where needed"),
+    "sensitive": say("sensitive, altered, then published"),
+    "other": say("altered, then published"),
+}
+
+
+def _what_it_is(column: Column, done: Sequence[str]) -> str:
+    """The role of a published column, and what was done to it before it was grouped."""
+    if not done:
+        return _PUBLISHED_AS[column.role]
+    return say("{fate}: {done}", fate=_ALTERED_AS[column.role], done=join(done))
 
 
 def columns_section(
     schema: Schema,
     losses: Mapping[str, float],
     signed: Sequence[Signed],
-    operations: str = "",
+    altered: Mapping[str, Sequence[str]] | None = None,
     codes: Sequence[Block] = (),
 ) -> Section:
     """What each published column is and what it lost; columns somebody signed for, with the reason; what *codes* stand for.
+
+    *altered* tells of columns what was done to them before they were grouped.
 
     >>> from velado.testing.examples import four_people
     >>> columns_section(four_people().schema, {"age": 0.25}, ()).name
     'columns'
     """
-    roles = {
-        "quasi": say("quasi-identifier, made coarser where needed"),
-        "sensitive": say("sensitive, published as it is"),
-        "other": say("published as it is"),
-    }
     blocks: list[Block | str] = [
         say("Columns that are not listed were not published."),
         table(
             say("Published columns"),
             [column for column in schema.columns.values() if column.published],
             (say("column"), lambda column: column.name),
-            (say("what it is"), lambda column: roles[column.role]),
+            (say("what it is"), lambda column: _what_it_is(column, (altered or {}).get(column.name, ()))),
             (
                 say("loss of detail"),
                 lambda column: share(losses[column.name]) if column.name in losses else NOTHING,
@@ -451,8 +468,6 @@ def columns_section(
             labels=2,
         ),
     ]
-    if operations:
-        blocks.append(say("Before grouping, columns were changed: {operations}.", operations=operations))
     if signed:
         blocks += [
             say("These columns look like identifiers. The owner of the table signed for publishing them:"),

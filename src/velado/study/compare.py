@@ -34,7 +34,8 @@ class Compared:
     """One method's release of the table: its loss, groups and risk, or the sentence that says why there is none.
 
     *objective* is what its search made small, where another one than the loss was asked for; *measured* has
-    every other objective's measure by its name, beside *loss*, which is that of `ncp`.
+    every other objective's measure by its name, beside *loss*, which is that of `ncp`. *highest* and *mean* are the risk of a
+    person, or of a row where nobody says who one is, as the release's report tells it.
 
     >>> Compared(method="mdav", failed="No group holds.").loss is None
     True
@@ -45,6 +46,8 @@ class Compared:
     loss: float | None = None
     groups: int | None = None
     smallest: int | None = None
+    highest: float | None = None
+    mean: float | None = None
     suppressed: int | None = None
     linked: float | None = None
     false_cells: float | None = None
@@ -181,12 +184,15 @@ def compared(
         return Compared(method=method.name, objective=purpose, failed=error.what)
     spent = time.process_time() - start
     scores, sizes = measure(release), release.checked.partition.sizes
+    risk = (scores.after.people or scores.after.rows).prosecutor
     return Compared(
         method=method.name,
         objective=purpose,
         loss=release.loss,
         groups=int(sizes.size),
         smallest=int(sizes.min()),
+        highest=risk.highest,
+        mean=risk.mean,
         suppressed=release.suppressed,
         linked=None if scores.linkage is None else scores.linkage.share,
         false_cells=None if scores.false_cells is None else scores.false_cells.share,

@@ -17,7 +17,15 @@ from velado.data.schema import Schema
 from velado.data.table_bytes import written_cells
 from velado.errors import HistoryError, ParameterError, SchemaError
 from velado.release.history.classes import NOBODY
-from velado.release.history.record import HeldState, Record, ToldByReleases, entry_of, hashes_of, told_by
+from velado.release.history.record import (
+    HeldState,
+    Record,
+    Shown,
+    ToldByReleases,
+    entry_of,
+    hashes_of,
+    told_by,
+)
 from velado.release.history.together import Held, OverTime
 from velado.release.joined import JoinedRelease
 from velado.release.release import Release
@@ -76,9 +84,12 @@ class HistoryDraft:
         if held is not None and held.asked.kind == ("people", "keep"):
             rows = rows_shown(release)
             said |= {"rows": hashlib.sha256(rows).hexdigest(), "person": person.name}
-        after = before if again else Record.of([*file.entries, HistoryEntry(said, body, "")])
         k = release.goal.k or 2
         pending = before.pending and not again
+        after = before
+        if not again:
+            del before, after  # of a large history only one record is in memory
+            after = Record.of([*file.entries, HistoryEntry(said, body, "")])
         told = told_by(after, k, file.trouble, pending)
         over_time, public = None, None
         if held is not None and held.asked.what == "people":
@@ -145,7 +156,7 @@ def _in_places(before: Record, held: Held, said: Mapping[str, Any], body: bytes,
     """The state in the order in which the entry knows people."""
     known = len(before.people)
     fresh = np.frombuffer(body, "<u8", 2 * int(said["new"])).reshape(-1, 2)
-    bare = Record(fresh, np.empty((0, len(fresh)), np.int32), (), (), ())
+    bare = Record(fresh, np.empty((0, len(fresh)), np.int32), Shown(()), (), ())
     places = bare.places(hashes_of(pl.Series(held.newcomers, dtype=pl.String), secret))
     home, standing = np.full(len(fresh), NOBODY, np.int32), np.zeros(len(fresh), bool)
     home[places], standing[places] = held.state.home[known:], held.state.standing[known:]

@@ -81,7 +81,7 @@ class Previewed:
     Risks are those of somebody who knows that a person is in the table and all quasi-identifiers: one in the size of the
     person's group.
 
-    >>> Previewed(5, Compared(method="mdav", loss=0.2, groups=2, smallest=5), 10, "All rows.").highest
+    >>> Previewed(5, Compared(method="mdav", loss=0.2, groups=2, smallest=5, highest=0.2), 10, "All rows.").highest
     0.2
     """
 
@@ -93,13 +93,12 @@ class Previewed:
     @property
     def highest(self) -> float | None:
         """The largest risk of anybody."""
-        return None if self.result.smallest is None else 1.0 / self.result.smallest
+        return self.result.highest
 
     @property
     def mean(self) -> float | None:
-        """The mean risk of the published rows."""
-        kept = self.rows - (self.result.suppressed or 0)
-        return None if self.result.groups is None else self.result.groups / kept
+        """The mean risk of those who are published."""
+        return self.result.mean
 
 
 def draw_sample(

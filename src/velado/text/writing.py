@@ -6,6 +6,7 @@ Every function takes the language last; without one it is the language spoken no
 from __future__ import annotations
 
 import math
+import re
 from datetime import date, datetime
 from numbers import Number
 
@@ -32,6 +33,27 @@ def written(value: object, spec: str = "", tongue: Language | None = None) -> st
         return f"{value:%d/%m/%Y}"
     text = format(value, spec)
     return text.translate(_SWAPPED) if isinstance(value, Number) else text
+
+
+def read_number(text: str, tongue: Language | None = None) -> float | None:
+    """The number that somebody wrote, as the language writes numbers; None where it is none.
+
+    Digits in threes behind the language's own thousands mark are thousands; either mark before other digits is the decimal
+    mark, for people write both.
+
+    >>> read_number("1.000", "pt"), read_number("1.000", "en"), read_number("12,5", "en"), read_number("1,000.5", "en")
+    (1000.0, 1.0, 12.5, 1000.5)
+    >>> read_number("0.125", "pt"), read_number("soon")
+    (0.125, None)
+    """
+    mark, point = (".", ",") if (tongue or language()) == "pt" else (",", ".")
+    plain = text.strip()
+    if re.fullmatch(rf"-?[1-9]\d{{0,2}}(\{mark}\d{{3}})+(\{point}\d+)?", plain):
+        plain = plain.replace(mark, "").replace(point, ".")
+    try:
+        return float(plain.replace(",", "."))
+    except ValueError:
+        return None
 
 
 def number(value: float | None, digits: int | None = None, tongue: Language | None = None) -> str:

@@ -69,7 +69,10 @@ class Hands:
 
     def overflow(self) -> int:
         """Pixels by which the page is wider than the window."""
-        return int(self.browser.run("document.documentElement.scrollWidth - window.innerWidth"))
+        # Not innerWidth: on a phone the window is zoomed out until all of a page that is too wide fits.
+        return int(
+            self.browser.run("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        )
 
     def hosts(self) -> set[str]:
         """Every host that was asked for anything."""

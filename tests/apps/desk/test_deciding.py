@@ -1,16 +1,18 @@
 """A side door is decided when the run no longer finds it or the recipe carries a reason; a wait for a second person holds."""
 
 import json
+import re
 import tomllib
 from dataclasses import asdict, replace
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import polars as pl
 import pytest
 
 import velado
-from velado.apps.desk import deciding, signing
+from velado.apps.desk import deciding, jobs, signing
 from velado.apps.desk.answers import DoorAnswer
 from velado.apps.desk.project import roles_digest, settled
 from velado.apps.desk.run_shown import AFTER, BEFORE, inventory
@@ -21,6 +23,7 @@ from velado.release.operations.round_numbers import RoundNumbers
 from velado.release.side_doors import SideDoor, decided_doors
 from velado.release.side_doors.decisions import DECISIONS
 from velado.study.recipe import Recipe
+from velado.text import Language, speaking
 
 from .desks import Desk, people_csv
 from .test_decisions import SAID, finished_run
@@ -284,6 +287,86 @@ def test_what_cannot_be_done_to_a_column_is_refused_before_it_is_written(desk: D
     assert desk.project.recipe_file.read_bytes() == before and not list(desk.project.runs.iterdir())
 
 
+def test_a_door_that_a_decision_closed_can_be_changed_and_taken_back(desk: Desk) -> None:
+    name = deciding.door_name(side_door("cost"))
+    decide(desk, "cost", decision="round", step="100")
+    looked_at(desk, door("cost"))
+    assert 'id="closed"' not in desk.get("/look").text  # the run still finds it: it is undecided above
+    rmtree(desk.project.runs / RUN)
+    looked_at(desk)
+    page = desk.get("/look")
+    assert "'cost': numbers rounded: 100 (by" in page.words and f'name="door" value="{name}"' in page.text
+    assert desk.post("/look/closed", door=name, do="change", step="12,5").status == 303
+    (done,) = recipe_of(desk).to_dict()["operations"]
+    assert done["to"] == 12.5 and desk.project.answers().doors[name].step == "12.5"
+    before = desk.state()
+    assert desk.post("/look/closed", door=name, do="change", step="x").status in (400, 409)
+    assert desk.post("/look/closed", door="none", do="back").status == 409
+    assert desk.state() == before
+    assert desk.post("/look/closed", door=name, do="back").status == 303
+    assert recipe_of(desk).operations == () and name not in desk.project.answers().doors
+    for run in desk.project.runs.iterdir():
+        jobs.cancel(desk.project.runs, run.name)
+
+
+@pytest.mark.parametrize(
+    ("tongue", "written", "meant"), [("pt", "1.000", "1000"), ("en", "1,000", "1000"), ("pt", "2,5", "2.5")]
+)
+def test_a_step_is_read_as_the_language_writes_it(tongue: Language, written: str, meant: str) -> None:
+    with speaking(tongue):
+        assert deciding.plain_step(written) == meant
+
+
+def test_a_step_is_offered_by_the_columns_own_numbers_and_one_that_levels_it_is_refused(desk: Desk) -> None:
+    spread = {"cost": {"low": 8.0, "high": 45.0, "whole": False}}
+    looked_at(desk, {**door("cost"), "spread": spread})
+    name = deciding.door_name(side_door("cost"))
+    page = desk.get("/look")
+    assert f'name="step-{name}" size="8" inputmode="decimal" value="5"' in page.text
+    assert "lie from 8 to 45; by this step about 8 different ones remain" in page.words
+    before = desk.state()
+    sent = {f"door-{name}": "round", f"step-{name}": "100"}
+    refused = desk.post("/look/doors", run=RUN, **sent)
+    assert refused.status == 409 and "next to nothing remains of 'cost'" in refused.words
+    assert desk.state() == before and recipe_of(desk).operations == ()
+
+
+def test_doors_of_look_alikes_are_decided_together_but_for_those_decided_by_themselves(
+    tmp_path: Path,
+) -> None:
+    names = [f"lab_{i:02d}" for i in range(4)]
+    rows = "".join(
+        f"P{i:03d},{20 + i % 30}," + ",".join(f"{(i * 7 + j) % 90}.{j % 10}" for j in range(4)) + "\n"
+        for i in range(80)
+    )
+    desk = Desk(tmp_path).opened(f"patient_id,age,{','.join(names)}\n{rows}").read().person()
+    assert desk.roles().status == 303
+    looked_at(desk, *(door(name) for name in names))
+    page = desk.get("/look").text
+    (lead,) = set(re.findall(r'name="(door-alike-[0-9a-f]+)"', page))
+    of = lead.removeprefix("door-")
+    each = {name: deciding.door_name(side_door(name)) for name in names}
+    assert page.count(f'value="{of}"') == 4
+    sent = {f"alike-of-{one}": of for one in each.values()} | {f"step-{one}": "10" for one in each.values()}
+    sent |= {lead: "round", f"door-{each['lab_02']}": "hold"}
+    assert desk.post("/look/doors", run=RUN, **sent).status == 303
+    recipe = recipe_of(desk)
+    assert [one.column for one in recipe.operations] == ["lab_00", "lab_01", "lab_03"]
+    assert not recipe.schema.columns["lab_02"].published
+    for run in desk.project.runs.iterdir():
+        if run.name != RUN:
+            jobs.cancel(desk.project.runs, run.name)
+
+
+def test_a_run_that_was_signed_says_so_before_it_is_signed_again(desk: Desk) -> None:
+    digest = finished_run(desk, [])
+    place = desk.project.releases / "2026-01-01-1"
+    place.mkdir(parents=True)
+    told = {"run": RUN, "sha256": digest, "recipe": "0", "at": "2026-01-01", "release": place.name, **SAID}
+    (place / "signature.json").write_text(json.dumps(told))
+    assert "This run was signed as releases/2026-01-01-1: by Ana" in desk.get("/sign").words
+
+
 def test_a_refused_run_offers_to_take_back_what_is_done_to_a_column(desk: Desk) -> None:
     decide(desk, "cost", decision="round", step="100")
     finished_run(desk, [])
@@ -331,11 +414,15 @@ def test_what_is_cheaper_is_shown_with_its_risk_and_runs_nothing(desk: Desk) -> 
     cheaper = {"changed": "k", "k": 2, "suppression": 0.05, "loss": 0.1, "suppressed": 0}
     looked_at(desk, cheaper=[cheaper])
     page = desk.get("/look")
-    assert 'href="/promise?k=2&amp;suppression=0.05"' in page.text and 'name="k"' not in page.text
+    assert (
+        'href="/promise?k=2&amp;suppression=0.05&amp;loss=0.1"' in page.text and 'name="k"' not in page.text
+    )
     assert "up to 50.0%, now 20.0%" in page.words
     before = desk.project.recipe_file.read_bytes()
     offered = desk.get("/promise?k=2&suppression=0.05")
     assert "These figures are a proposal." in offered.words and 'max="50" value="2"' in offered.text
+    told = desk.get("/promise?k=2&suppression=0.05&loss=0.1").words
+    assert "A short run of progressive with them lost 10.0%" in told
     assert "proposal" not in desk.get("/promise").words
     for odd in ("k=1&suppression=0", "k=2&suppression=nan", "k=x&suppression=0", "k=2"):
         assert "proposal" not in desk.get(f"/promise?{odd}").words

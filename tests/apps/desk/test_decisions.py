@@ -214,6 +214,64 @@ def test_look_alikes_are_one_decision(desk: Desk) -> None:
     assert [recipe.schema.columns[name].role for name in names[2:5]] == ["other", "quasi", "other"]
 
 
+def test_a_second_visit_to_roles_changes_nothing_by_itself(desk: Desk) -> None:
+    names = [f"lab_{i:02d}" for i in range(6)]
+    rows = "".join(
+        f"P{i:03d},{20 + i % 30},{'FM'[i % 2]},"
+        + ",".join(f"{(i * 7 + j) % 90}.{j % 10}" for j in range(6))
+        + "\n"
+        for i in range(80)
+    )
+    desk.opened(f"patient_id,age,ward,{','.join(names)}\n{rows}").read().person()
+    assert desk.roles().status == 303
+
+    def edit(answers: Answers, recipe: Recipe | None) -> tuple[Answers, Recipe | None]:
+        assert recipe is not None
+        columns = dict(recipe.schema.columns)
+        columns["lab_00"] = replace(columns["lab_00"], publish=False)
+        columns["ward"] = replace(columns["ward"], identifier="accept", reason="rooms, not people")
+        document = {**recipe.to_dict(), "operations": [{"name": "round", "column": "lab_02", "to": 12.5}]}
+        schema = recipe.schema.with_columns(columns.values())
+        return answers, replace(Recipe.from_dict(document), schema=schema)
+
+    desk.project.change(edit)
+    before = desk.project.recipe()
+    assert desk.roles().status == 303
+    assert desk.project.recipe() == before
+    # Whoever ticks it at one of the group holds that one back, and no other.
+    ticked = f"hold-{desk.number('lab_03')}"
+    assert desk.post("/roles", **desk.role_fields(), **{ticked: "yes"}).status == 303
+    recipe = desk.project.recipe()
+    assert recipe is not None
+    assert [name for name in names if not recipe.schema.columns[name].published] == ["lab_00", "lab_03"]
+    fields = {name: value for name, value in desk.role_fields().items() if name != ticked}
+    assert desk.post("/roles", **{**fields, f"role-{desk.number('lab_03')}": "group"}).status == 303
+    assert desk.project.recipe() == before
+    # The one that was held back stands by itself, and goes with the group again when somebody says so.
+    page = desk.get("/roles").text
+    held = f"hold-{desk.number('lab_00')}"
+    assert f'name="{held}" value="yes" checked' in page and "<details open>" in page
+    fields = {name: value for name, value in desk.role_fields().items() if name != held}
+    assert desk.post("/roles", **{**fields, f"role-{desk.number('lab_00')}": "group"}).status == 303
+    recipe = desk.project.recipe()
+    assert recipe is not None and recipe.schema.columns["lab_00"].published and len(recipe.operations) == 1
+
+
+def test_a_name_is_not_published_as_it_is_without_a_reason(desk: Desk) -> None:
+    mails = "".join(f"P{i:03d},{20 + i % 30},a{i}@x.br\n" for i in range(60))
+    desk.opened(f"patient_id,age,contact\n{mails}").read().person()
+    at = desk.number("contact")
+    fields = {name: value for name, value in desk.role_fields().items() if name != f"hold-{at}"}
+    before = desk.state()
+    refused = desk.post("/roles", **{**fields, f"role-{at}": "other"})
+    assert refused.status == 409 and "why 'contact' names nobody" in refused.words
+    assert desk.state() == before
+    accepted = {**fields, f"role-{at}": "other", f"reason-{at}": "one mailbox of the ward for each bed"}
+    assert desk.post("/roles", **accepted).status == 303
+    recipe = desk.project.recipe()
+    assert recipe is not None and recipe.schema.columns["contact"].identifier == "accept"
+
+
 def finished_run(desk: Desk, doors: list[dict[str, object]]) -> str:
     """A run as the worker leaves it, with the side doors given."""
     walk = Walk.of(desk.project)
@@ -426,3 +484,10 @@ def test_what_a_preset_promised_goes_with_it_and_what_a_person_chose_stays(tmp_p
         assert tomllib.loads(plan["recipe_text"])["k"] == left
         assert f"hides among {left} here" in " ".join(plan["said"]["en"])
         assert any("held back (" in line for line in plan["said"]["en"])
+    # What somebody decided about a column stays too, but for what the preset before did.
+    document = {**recipe.to_dict(), "operations": [{"name": "suppress", "column": "illness", "rare": 3}]}
+    decided = replace(Recipe.from_dict(document), schema=recipe.schema)
+    for name in ("researchers", "safe-harbor", "public-download"):
+        plan = previewing.planned({**asked, "preset": name, "recipe_text": decided.to_toml()})
+        made = Recipe.from_dict(tomllib.loads(plan["recipe_text"]))
+        assert decided.operations[0] in made.operations, name

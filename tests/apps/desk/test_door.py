@@ -1,13 +1,15 @@
 """Only the desk's own page, in the browser that was let in, may speak to the desk."""
 
+from http.cookiejar import CookieJar
 from pathlib import Path
+from urllib.request import HTTPCookieProcessor, ProxyHandler, Request, build_opener
 
 import pytest
 from fastapi.routing import APIRoute
 
 from velado.apps.desk.screens import SCREENS
 
-from .desks import Desk, leftovers, people_csv
+from .desks import Desk, leftovers, people_csv, running
 
 
 @pytest.fixture
@@ -24,6 +26,16 @@ def test_the_printed_address_works_once(desk: Desk) -> None:
     assert desk.get(f"/?ticket={desk.session.ticket}").status == 401
     desk.cookie = first.cookies[0].split(";")[0]
     assert desk.get("/open").status == 200
+
+
+@pytest.mark.slow
+def test_the_language_asked_for_on_the_command_line_is_that_of_the_first_page(tmp_path: Path) -> None:
+    with running(tmp_path, "--lang", "pt") as started:
+        asked = Request(started.address, headers={"accept-language": "en-US,en"})
+        with build_opener(ProxyHandler({}), HTTPCookieProcessor(CookieJar())).open(
+            asked, timeout=60
+        ) as reply:
+            assert b'<html lang="pt">' in reply.read()
 
 
 def test_a_wrong_ticket_or_cookie_is_refused(desk: Desk) -> None:

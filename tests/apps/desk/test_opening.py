@@ -6,12 +6,17 @@ import re
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from velado.apps.desk import worker
+from velado.apps.desk.answers import Source
+from velado.apps.desk.project import source_digest, with_source
 from velado.apps.desk.wording import DESK_WORDS, at_the_desk
+from velado.data.formats import FORMATS
 from velado.data.io import read_table
 from velado.text import say, told
 
@@ -167,6 +172,62 @@ def test_a_table_of_a_database_file_is_copied(desk: Desk) -> None:
     assert worker.main([str(folder)]) == 0
     desk.opened(target.read_bytes(), "stays.parquet")
     assert "30 rows" in desk.get("/open").words
+
+
+def test_every_format_that_is_read_is_listed_and_databases_are_offered(desk: Desk) -> None:
+    read = [one for one in FORMATS.values() if (one.read or one.unpack) and one.endings]
+    names = [f"t{at}.{ending}" for at, one in enumerate(read) for ending in one.endings]
+    assert {"por", "zsav", "sas7bdat", "dta", "xlsx", "parquet"} <= {
+        name.rpartition(".")[2] for name in names
+    }
+    for name in (*names, "plain.csv", "tabs.tsv", "notes.pdf", "ward.sqlite", "ward.duckdb"):
+        (desk.folder / name).write_bytes(b"x")
+    page = desk.get("/open").text
+    assert {name for name in names if f'name="file" value="{name}"' in page} == set(names)
+    assert 'name="file" value="plain.csv"' in page and "notes.pdf" not in page
+    listed = page.partition('<datalist id="databases">')[2].partition("</datalist>")[0]
+    assert 'value="ward.sqlite"' in listed and 'value="ward.duckdb"' in listed and "csv" not in listed
+
+
+def test_only_text_has_an_encoding_and_only_a_workbook_sheets(desk: Desk) -> None:
+    frame = pl.DataFrame({"patient": [f"P{i}" for i in range(30)], "age": [20 + i for i in range(30)]})
+    held: dict[str, set[str]] = {}
+    for name in ("people.csv", "people.parquet", "people.xlsx"):
+        getattr(frame, {"csv": "write_csv", "parquet": "write_parquet", "xlsx": "write_excel"}[name[7:]])(
+            desk.folder / name
+        )
+        desk.opened((desk.folder / name).read_bytes(), name)
+        page = desk.get("/open").text
+        held[name] = {
+            one for one in ("encoding", "separator", "decimal", "sheet") if f' name="{one}"' in page
+        }
+    assert held == {
+        "people.csv": {"encoding", "separator", "decimal"},
+        "people.parquet": {"decimal"},
+        "people.xlsx": {"decimal", "sheet"},
+    }
+
+
+def test_the_sheets_of_a_workbook_are_a_list_to_choose_from(desk: Desk) -> None:
+    import xlsxwriter
+
+    with xlsxwriter.Workbook(str(desk.folder / "two.xlsx")) as book:
+        for name in ("Leia-me", "Exames <b>"):
+            sheet = book.add_worksheet(name)
+            sheet.write_row(0, 0, ["patient", "age"])
+            sheet.write_row(1, 0, ["P1", 30])
+    source = Source(file="two.xlsx", digest=source_digest(desk.folder / "two.xlsx"))
+    folder = desk.project.runs / "20260101T000000-00000000"
+    folder.mkdir()
+    asked = {"kind": "profile", "source": str(desk.folder / "two.xlsx"), "reading": {}, "language": "en"}
+    (folder / "job.json").write_text(json.dumps({**asked, "profile": str(folder / "profile")}))
+    assert worker.main([str(folder)]) != 0
+    desk.project.change(
+        lambda answers, recipe: (replace(with_source(answers, source), profile_job=folder.name), recipe)
+    )
+    page = desk.get("/open")
+    assert '<option value="Leia-me">' in page.text and '<option value="Exames &lt;b&gt;">' in page.text
+    assert "Choose the sheet below" in page.words and "--sheet" not in page.words
 
 
 FULL = """

@@ -324,6 +324,41 @@ def test_conditions_are_written_into_the_sql_and_read_from_it(service: Running, 
 
 
 @needs_browser
+def test_an_unfinished_condition_is_not_left_out_of_what_is_paid(service: Running, browser: Browser) -> None:
+    log_in(browser, service, lang="en")
+    left = browser.text("#budget")
+    browser.run("document.getElementById('add-condition').click()")
+    line = "document.querySelector('#conditions li')"
+    browser.run(
+        f"(() => {{ const c = {line}.querySelector('.column'); c.value = 'note'; c.dispatchEvent(new Event('change')); }})()"
+    )
+    assert "no value yet" in browser.text("#built")
+    for button in ("price", "go"):
+        browser.run(f"document.getElementById('{button}').click()")
+    time.sleep(0.5)
+    assert browser.run("document.getElementById('priced').hidden && document.getElementById('answer').hidden")
+    assert browser.text("#budget") == left
+    browser.run(
+        f"(() => {{ const v = {line}.querySelector('.value'); v.value = 'old'; v.dispatchEvent(new Event('change')); }})()"
+    )
+    # Another comparison keeps the value.
+    browser.run(
+        f"(() => {{ const t = {line}.querySelector('.test'); t.value = '<>'; t.dispatchEvent(new Event('change')); }})()"
+    )
+    assert browser.run("document.getElementById('sql').value").endswith("WHERE note <> 'old'")
+    assert browser.text("#built") == ""
+    # A long comparison fits a phone, in the language with the longer words too.
+    phone(browser)
+    log_in(browser, service, lang="pt")
+    browser.run("document.getElementById('add-condition').click()")
+    browser.run(
+        f"(() => {{ const c = {line}.querySelector('.column'); c.value = 'note'; c.dispatchEvent(new Event('change'));"
+        f"const t = {line}.querySelector('.test'); t.value = 'like'; t.dispatchEvent(new Event('change')); }})()"
+    )
+    assert browser.run("document.documentElement.scrollWidth") <= 390
+
+
+@needs_browser
 def test_an_answer_is_saved_as_csv_and_json(service: Running, browser: Browser, tmp_path: Path) -> None:
     log_in(browser, service)
     saved = tmp_path / "saved"

@@ -57,6 +57,13 @@ def test_a_cap_that_is_changed_in_the_file_alone_stops_the_start(tmp_path: Path)
         lower = {"dataset": "people", "analyst": "ana", "cap": 0.25}
         assert "service file" in service.call("POST", "/v1/caps", lower, "root").json["note"]
         assert "note" not in service.call("POST", "/v1/caps", {**lower, "analyst": "bia"}, "root").json
+        more = {"dataset": "people", "total": 12, "reason": "a second round of questions"}
+        assert "service file" in service.call("POST", "/v1/budget/raise", more, "root").json["note"]
+    # The file says what the ledger began with: what the owner set since holds, without an edit.
+    with running(file, tokens) as service:
+        (own,) = service.call("GET", "/v1/budget").json["budgets"]
+        (whole,) = service.call("GET", "/v1/budget", who="root").json["budgets"]
+        assert own["you"]["cap"] == "1/4" and whole["budget"]["total"] == "12"
     file.write_text(file.read_text().replace("ana = 0.5 ", "ana = 0.25 "))
     with running(file, tokens) as service:
         assert service.call("GET", "/v1/budget").json["budgets"][0]["you"]["cap"] == "1/4"

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,10 +23,10 @@ cluster = Producer({"bootstrap.servers": "", "test.mock.num.brokers": 2, "log_le
 found = cluster.list_topics(timeout=10)
 print(",".join(f"{one.host}:{one.port}" for one in found.brokers.values()), flush=True)
 for line in sys.stdin:
-    topic, path = json.loads(line)
+    topic, path, partitions = json.loads(line)
     with open(path, "rb") as file:
         for number, record in enumerate(file):
-            cluster.produce(topic, record.rstrip(b"\\n"), partition=number % 2)
+            cluster.produce(topic, record.rstrip(b"\\n"), partition=partitions[number % len(partitions)])
             cluster.poll(0)
     print(cluster.flush(20), flush=True)
 """
@@ -39,8 +39,9 @@ class KafkaCluster:
         self._process = process
         self.servers = process.stdout.readline().decode().strip()
 
-    def fill(self, topic: str, path: Path) -> None:
-        self._process.stdin.write(json.dumps([topic, str(path)]).encode() + b"\n")
+    def fill(self, topic: str, path: Path, partitions: Sequence[int] = (0, 1)) -> None:
+        """The lines of a file go to the partitions in turn. One partition is read in its order, two in any order among them."""
+        self._process.stdin.write(json.dumps([topic, str(path), list(partitions)]).encode() + b"\n")
         self._process.stdin.flush()
         assert self._process.stdout.readline() == b"0\n"
 
@@ -74,7 +75,8 @@ class KafkaCluster:
 
         reader = Consumer({"bootstrap.servers": self.servers, "group.id": group, "log_level": 0})
         try:
-            return [one.offset for one in reader.committed([TopicPartition(topic, at) for at in (0, 1)], 10)]
+            found = reader.committed([TopicPartition(topic, at) for at in (0, 1)], 10)
+            return [max(one.offset, 0) for one in found]
         finally:
             reader.close()
 

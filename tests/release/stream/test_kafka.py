@@ -22,16 +22,16 @@ def cluster():
 
 
 def kafka_folder(folder: Path, cluster: KafkaCluster, name: str, windows: int, sink: str = "") -> Path:
+    """A stream and its records in one partition, which come as they were written, so that every window is of everybody once."""
     (folder / "schema.toml").write_text(SCHEMA)
     (folder / "owner.key").write_bytes(bytes(range(40)))
     source = f'kind = "kafka"\nservers = "{cluster.servers}"\ntopic = "in-{name}"\nclient = "{name}"'
     text = STREAM.replace('kind = "files"\npath = "records-*.jsonl"', source) + '[record]\nid = "n"\n' + sink
-    # Partitions are read in no order, so that a window may hold several records of somebody: all of them are published.
     text += '[readings]\ntag = ["list"]\n'
     (folder / "stream.toml").write_text(text)
     rows = [reading(window, one, n=window) for window in range(windows) for one in range(40)]
     (folder / "records.jsonl").write_bytes(b"\n".join(rows) + b"\n")
-    cluster.fill(f"in-{name}", folder / "records.jsonl")
+    cluster.fill(f"in-{name}", folder / "records.jsonl", [0])
     return folder / "stream.toml"
 
 
@@ -48,10 +48,10 @@ def test_records_of_kafka_reach_windows_and_offsets_are_committed_with_them(clus
     assert done.windows == 5 and chain(tmp_path) == 5 and done.state.counts.published == 200
     assert sum(cluster.committed("in-plain", "plain")) == 200
     assert done.state.counts.lines == done.state.counts.settled + unsettled(done.state) == 200
-    cluster.fill("in-plain", tmp_path / "records.jsonl")  # the same once more, at other offsets
+    cluster.fill("in-plain", tmp_path / "records.jsonl", [1])  # the same once more, at other offsets
     again = [b.replace(b'"n": ', b'"n": 9') for b in (tmp_path / "records.jsonl").read_bytes().splitlines()]
     (tmp_path / "more.jsonl").write_bytes(b"\n".join(again) + b"\n")
-    cluster.fill("in-plain", tmp_path / "more.jsonl")
+    cluster.fill("in-plain", tmp_path / "more.jsonl", [0])
     assert until(5, config).state.counts.refused == {"duplicate": 200}
 
 
@@ -63,6 +63,24 @@ def test_windows_in_a_topic_are_chained_and_stand_there_once(cluster, tmp_path: 
     config.write_text(config.read_text().replace("size = 40", "size = 50"))
     with pytest.raises(OutputError, match="other content"):  # a former stream's windows are there
         until(1, config)
+
+
+def test_records_of_a_partition_that_is_behind_are_published_or_counted_as_held_back(
+    cluster, tmp_path: Path
+) -> None:
+    """People of one partition come in runs: a window lacks some of a class, which is then given up until the epoch ends."""
+    config = kafka_folder(tmp_path, cluster, "behind", 0, '[sink]\nkind = "kafka"\ntopic = "out-behind"\n')
+    state = None
+    told = [[reading(w, one, n=w) for w in range(4) for one in range(half, 40, 2)] for half in (0, 1)]
+    for partition, begin, end in ((0, 0, 50), (1, 0, 50), (0, 50, 80), (1, 50, 80)):
+        (tmp_path / "part.jsonl").write_bytes(b"\n".join(told[partition][begin:end]) + b"\n")
+        cluster.fill("in-behind", tmp_path / "part.jsonl", [partition])
+        state = until(1, config).state
+    assert state is not None
+    counts, seen = state.counts, published(cluster, "out-behind")
+    held_back = counts.given_up + counts.expired + counts.withheld + unsettled(state)
+    assert counts.lines == 160 and counts.published == len(seen) == len(set(seen)) == 160 - held_back
+    assert held_back > 0 and seen
 
 
 def published(cluster: KafkaCluster, topic: str) -> list[int]:

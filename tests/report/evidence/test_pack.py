@@ -358,7 +358,7 @@ def test_decisions_reach_the_pack_as_the_recipe_carries_them(decided) -> None:
     assert "rounded" in page and "held back" in page
     doors = {one["column"]: one["accepted"] for one in pack.document["measured"]["side_doors"]}
     assert doors["born"] and not doors["fee"]
-    assert "open: altered (round), and gives this away still" in page
+    assert "open: altered (numbers rounded), and gives this away still" in page
 
 
 def test_a_column_that_is_matched_by_itself_is_told_in_head_tests_and_annex(tmp_path: Path) -> None:

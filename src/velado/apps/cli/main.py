@@ -270,6 +270,8 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     code = run(sys.argv[1:])
-    if "_duckdb" not in sys.modules:  # which complains at length, at the very end, of what is still there
-        gc.freeze()  # what the process held goes with it: to look once more for cycles among it would cost a short run a tenth
+    # What the process held goes with it: to look once more for cycles among it would cost a short run a tenth. DuckDB's binding counts
+    # what was not let go, and complains of it to the reader.
+    if "_duckdb" not in sys.modules:
+        gc.freeze()
     sys.exit(code)

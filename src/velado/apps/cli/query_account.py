@@ -102,7 +102,7 @@ class Ready:
             declared=declared,
             ledger=ledger,
             unit=unit,
-            name=source.relation or table_name(file.name),
+            name=table_name(file.name) if source.relation is None else source.relation.rpartition(".")[2],
             sure=sure,
             usual=usual,
             held=_held(price, file, ledger),

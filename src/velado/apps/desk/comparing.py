@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from velado.apps.desk.wording import at_the_desk
 from velado.data.io import read_table
 from velado.data.staging import put_file
 from velado.release.goal import Progress
@@ -52,7 +53,9 @@ def _plain(found: Previewed) -> dict[str, Any]:
         "suppressed": result.suppressed,
         "groups": result.groups,
         "seconds": result.seconds,
-        "failed": {one: told(result.failed, one) for one in LANGUAGES} if result.failed else None,
+        "failed": {one: told(at_the_desk(result.failed), one) for one in LANGUAGES}
+        if result.failed
+        else None,
     }
 
 

@@ -7,6 +7,7 @@ accepted it with a reason and the recipe says so, with the figures it was accept
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,6 +19,7 @@ from velado.errors import InputError
 from velado.release.side_doors import DoorDecision, SideDoor
 from velado.release.side_doors.decisions import DECISIONS, Decision
 from velado.study.recipe import Recipe
+from velado.text import Sentence, read_number, say
 
 TAKEN_BACK = "take back"
 """No decision, but the end of one: what a recipe does to a column is done no longer."""
@@ -92,7 +94,54 @@ def answer_of(
         # A quasi-identifier is not signed off; of a pair the other one is.
         signable = _signable(columns, recipe)
         column = column if column in signable else next(iter(signable), "")
+    step = plain_step(step)
     return DoorAnswer(decision=decision, reason=reason, by=user(), at=now(), column=column, step=step)
+
+
+def plain_step(step: str) -> str:
+    """A step as recipes have it, whatever marks the language that is spoken has; what is no number stays as it is."""
+    found = read_number(step)
+    return step if found is None else f"{found:.15g}"
+
+
+def step_offered(spread: Mapping[str, Any] | None) -> str:
+    """A step by which about ten different numbers remain of a column's usual ones: 1, 2 or 5 with zeros; "1" goes up one level.
+
+    >>> step_offered({"low": 8.0, "high": 45.0, "whole": False}), step_offered({"low": 0, "high": 6, "whole": True})
+    ('5', '1')
+    >>> step_offered(None)
+    '1'
+    """
+    wide = 0.0 if spread is None else (spread["high"] - spread["low"]) / 10
+    if spread is None or wide <= 0:
+        return "1"
+    unit = 10.0 ** math.floor(math.log10(wide))
+    step = next(unit * times for times in (1, 2, 5, 10) if unit * times >= wide * (1 - 1e-9))
+    return f"{max(step, 1.0) if spread['whole'] else step:.15g}"
+
+
+def remaining(spread: Mapping[str, Any] | None, step: str) -> int | None:
+    """About how many different numbers a column's usual ones become by a step; None where that is not known.
+
+    >>> remaining({"low": 8.0, "high": 45.0}, "5"), remaining({"low": 8.0, "high": 45.0}, "100"), remaining(None, "1")
+    (8, 1, None)
+    """
+    width = read_number(step, "en")
+    if spread is None or width is None or not 0 < width < math.inf:
+        return None
+    low, high = (round(float(spread[end]) / width) for end in ("low", "high"))
+    return high - low + 1
+
+
+def refuse_levelled(door: Mapping[str, Any], answer: DoorAnswer) -> None:
+    """Nothing, if more than one number remains of a column whose numbers are rounded or put into bands."""
+    left = remaining(door.get("spread", {}).get(answer.column), answer.step)
+    if decision_of(answer).takes == "step" and left is not None and left < 2:
+        raise InputError(
+            say("By this step next to nothing remains of '{column}'.", column=answer.column),
+            "Nearly all of its numbers would become the same one.",
+            "Write a smaller step, or hold the column back.",
+        )
 
 
 def with_door(recipe: Recipe, door: Mapping[str, Any], answer: DoorAnswer) -> Recipe:
@@ -129,6 +178,37 @@ def with_decision(recipe: Recipe, answer: DoorAnswer) -> Recipe:
     if made.operation is None:
         return _with_column(recipe, made.column)
     return _with_entries(recipe, [*_others(recipe, column), dict(made.operation)])
+
+
+def closed_doors(
+    answers: Mapping[str, DoorAnswer], recipe: Recipe | None, found: Sequence[str]
+) -> dict[str, DoorAnswer]:
+    """The decisions that the recipe carries about doors that the run looked at no longer found."""
+    return {name: one for name, one in standing(answers, recipe).items() if name not in found}
+
+
+def without_decision(recipe: Recipe, answer: DoorAnswer) -> Recipe:
+    """The recipe as if that had not been decided; the next run finds the door again if it is still there."""
+    column = recipe.schema.columns.get(answer.column)
+    back = None if column is None else decision_of(answer).taken_back(column)
+    if column is None or back is None:
+        raise InputError(
+            "This decision cannot be taken back here.",
+            "How the column was before is not kept.",
+            "Say at Roles what the column is.",
+        )
+    return _with_column(_with_entries(recipe, _others(recipe, column)), back)
+
+
+def told_decision(answer: DoorAnswer) -> Sentence:
+    """What was done, with the step where there is one.
+
+    >>> told_decision(DoorAnswer(decision="round", column="cost", step="12.5"))
+    'numbers rounded: 12.5'
+    """
+    decision = decision_of(answer)
+    step = read_number(answer.step, "en") if decision.takes == "step" else None
+    return decision.done if step is None else say("{done}: {step:g}", done=decision.done, step=step)
 
 
 def _others(recipe: Recipe, column: Column) -> list[dict[str, Any]]:

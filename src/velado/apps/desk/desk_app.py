@@ -15,7 +15,6 @@ from velado.apps.desk.project import Project
 from velado.apps.desk.screens import SCREENS
 from velado.apps.web.page import MEDIA, static_bytes
 from velado.errors import InputError, VeladoError
-from velado.text import Language
 
 STATIC = (
     "desk.css",
@@ -38,7 +37,6 @@ class DeskSettings:
     key: Path | None = None
     memory: int = 0
     largest_upload: int = 8 << 30
-    language: Language = "en"
 
 
 def create_app(settings: DeskSettings, session: Session) -> FastAPI:

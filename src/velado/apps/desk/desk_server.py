@@ -12,7 +12,7 @@ from typing import Annotated
 from velado.apps.desk.project import Project
 from velado.errors import InputError, MissingExtra, ParameterError
 from velado.settings import Setting, settings
-from velado.text import language, say
+from velado.text import Language, say
 
 GIGABYTE = 1 << 30
 
@@ -31,8 +31,18 @@ class Seat:
     ] = 0.0
 
 
-def run(folder: Path, seat: Seat, key: Path | None, browser: bool, ready: Callable[[str], None]) -> None:
-    """Serve the project in *folder* until told to stop; *ready* is called with the one-time address."""
+def run(
+    folder: Path,
+    seat: Seat,
+    key: Path | None,
+    browser: bool,
+    ready: Callable[[str], None],
+    asked: Language | None = None,
+) -> None:
+    """Serve the project in *folder* until told to stop; *ready* is called with the one-time address.
+
+    The pages speak the browser's language, or the one that was *asked* for; the link on each page changes it.
+    """
     try:
         import fastapi  # noqa: F401
         import uvicorn
@@ -68,8 +78,10 @@ def run(folder: Path, seat: Seat, key: Path | None, browser: bool, ready: Callab
     session = Session(port=taken.getsockname()[1])
     most = int(seat.memory * GIGABYTE) or _machine() * 3 // 4
     project = Project(folder.resolve())
-    app = create_app(DeskSettings(project=project, key=key, memory=most, language=language()), session)
+    app = create_app(DeskSettings(project=project, key=key, memory=most), session)
     address = f"http://127.0.0.1:{session.port}/?ticket={session.ticket}"
+    if asked is not None:
+        address += f"&lang={asked}"
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:

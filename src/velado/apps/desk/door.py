@@ -21,6 +21,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from velado.apps.desk.wording import error_at_the_desk
 from velado.apps.web.page import headers, templates, tongue
 from velado.errors import InputError, VeladoError
 from velado.randomness import secure
@@ -217,7 +218,8 @@ def unexpected(error: Exception, json: bool) -> Response:
 
 def problem(error: VeladoError, status: int, json: bool = False) -> Response:
     """An error as a page of three sentences, or as JSON for a script."""
-    told_parts = {"what": told(error.what), "why": told(error.why), "fix": told(error.fix)}
+    what, why, fix = (told(said) for said in error_at_the_desk(error))
+    told_parts = {"what": what, "why": why, "fix": fix}
     if json:
         return JSONResponse(told_parts, status)
     page = templates(PACKAGE).get_template("problem.html")

@@ -30,7 +30,7 @@ def writer(key: Path | None) -> Callable[[Path, Signature], None]:
             statements=Statements(
                 recipient=signature.recipient,
                 purpose=signature.purpose,
-                legal_basis=signature.legal_basis,
+                legal_basis=told(signature.legal_basis),
                 signed_by=signature.name,
                 approved_by=signature.approved_by,
                 remarks=signature.remarks,

@@ -11,6 +11,7 @@ from typing import Any
 
 from velado.apps.desk import profile
 from velado.apps.desk.walk import Walk
+from velado.apps.desk.wording import at_the_desk
 from velado.data.io import read_table
 from velado.release.goal import DEFAULT_K
 from velado.release.methods import METHODS
@@ -30,6 +31,8 @@ def on_sample(walk: Walk, recipe: Recipe) -> dict[str, Any]:
     method = recipe.method.name if recipe.method.name == QUICK else QUICK
     found = preview(sample, recipe.k or DEFAULT_K, method, recipe.guarantees, suppression=recipe.suppression)
     lines = told_lines(found)
+    if found.result.failed:
+        return {"lines": [told(line) for line in lines], "loss": None, "highest": None}
     if recipe.method.name != method:
         lines.append(
             say(
@@ -46,7 +49,7 @@ def told_lines(found: Previewed) -> list[Sentence | str]:
     """The figures of one goal as sentences."""
     result = found.result
     if result.failed or result.loss is None:
-        return [result.failed]
+        return [at_the_desk(result.failed)]
     return [
         say("Loss {loss:.1%} of what the columns tell.", loss=result.loss),
         say(
@@ -106,12 +109,17 @@ def planned(asked: Mapping[str, Any]) -> dict[str, Any]:
     table = read_table(source, recipe.schema, recipe.undeclared)
     kind = next(preset for preset in PRESETS if preset.name == asked["preset"])
     plan = kind().applied(table)
-    made = replace(recipe, schema=plan.schema, operations=plan.operations)
+    before = next((preset() for preset in PRESETS if preset.name == asked.get("before")), None)
+    # What another preset did goes with it; what a person decided about a column stays.
+    gone = () if before is None else before.applied(table).operations
+    named = {one.column for one in plan.operations}
+    kept = [one for one in recipe.operations if one not in gone and one.column not in named]
+    kept = [one for one in kept if one.column is None or plan.schema.columns[one.column].published]
+    made = replace(recipe, schema=plan.schema, operations=(*kept, *plan.operations))
     said = list(plan.said)
     if plan.k is not None:
         made = replace(made, k=plan.k, guarantees=plan.guarantees, suppression=plan.suppression)
     else:
-        before = next((preset() for preset in PRESETS if preset.name == asked.get("before")), None)
         # What another preset promised goes with it; what a person chose stays.
         if before is not None and getattr(before, "k", None) == recipe.k:
             made = replace(made, k=DEFAULT_K, guarantees=(), suppression=0.0)

@@ -14,7 +14,7 @@ import json
 import os
 import shutil
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -25,31 +25,19 @@ from typing import Any
 import tomli_w
 
 from velado.apps.desk.answers import Answers, Settled, Source
+from velado.data.formats import FORMATS
 from velado.data.level_files import levels_text
 from velado.data.schema import Schema
 from velado.data.staging import file_digest, write_file
+from velado.engines.places import CSV, DATABASES
 from velado.errors import InputError, OutputError
 from velado.release.operations._operation import Operation
 from velado.study.recipe import Recipe
 from velado.study.run import read_recipe
 from velado.text import say
 
-TABLES = (
-    *(
-        ".csv",
-        ".tsv",
-        ".txt",
-        ".parquet",
-        ".pq",
-        ".xlsx",
-        ".xls",
-        ".ods",
-        ".sav",
-        ".dta",
-        ".sas7bdat",
-        ".xpt",
-    ),
-    *(".arrow", ".feather", ".gz", ".zip", ".zst"),
+TABLES = frozenset(
+    (*CSV, *(f".{end}" for one in FORMATS.values() if one.read or one.unpack for end in one.endings))
 )
 """How the names of files end that are offered to be opened."""
 LONGEST_NAME = 120
@@ -151,13 +139,20 @@ class Project:
 
     def files(self) -> list[str]:
         """Files of the folder and of uploads that may be tables, the newest first; no link that leads out."""
+        return self._listed(TABLES)
+
+    def databases(self) -> list[str]:
+        """Files that hold tables of their own, in the same way."""
+        return self._listed(DATABASES)
+
+    def _listed(self, endings: Collection[str]) -> list[str]:
         places = [self.folder, self.desk / "uploads"]
         found = [
             path
             for place in places
             if place.is_dir()
             for path in place.iterdir()
-            if path.suffix.lower() in TABLES
+            if path.suffix.lower() in endings
             and not path.name.startswith((".", _PART))
             and path.is_file()
             and self.holds(path)

@@ -10,7 +10,11 @@ import numpy as np
 import polars as pl
 
 from velado.apps.desk.deciding import door_name
+from velado.data.normal import distinct_texts
+from velado.data.numbers import parse_numbers
 from velado.data.staging import file_digest
+from velado.data.table import Table
+from velado.errors import VeladoError
 from velado.measures.risk.reidentification import Reidentification
 from velado.release.operations._operation import columns_of
 from velado.release.release import Release
@@ -47,7 +51,7 @@ def shown(done: Published, folder: Path) -> dict[str, Any]:
         "together": {**asdict(facts.together), "share": facts.together.share},
         "verdicts": [_both(verdict.sentence()) for verdict in release.verdicts],
         "warnings": [_both(text) for text in facts.warnings],
-        "doors": [_door(door) for door in release.side_doors],
+        "doors": [_door(door, release.original) for door in release.side_doors],
         "behind": {"columns": behind, "smallest": smallest},
         "cheaper": [
             {
@@ -65,8 +69,9 @@ def shown(done: Published, folder: Path) -> dict[str, Any]:
     }
 
 
-def _door(door: SideDoor) -> dict[str, Any]:
+def _door(door: SideDoor, original: Table) -> dict[str, Any]:
     return {
+        "spread": {name: found for name in door.columns if (found := spread_of(original, name)) is not None},
         "name": door_name(door),
         "columns": list(door.columns),
         "reveals": door.reveals,
@@ -76,6 +81,33 @@ def _door(door: SideDoor) -> dict[str, Any]:
         "accepted": door.accepted,
         "sentence": _both(door.sentence()),
     }
+
+
+def spread_of(table: Table, name: str) -> dict[str, Any] | None:
+    """Between what a column's numbers lie, but for the twentieth at each end, and whether all are whole; None without numbers, or
+    where a step is levels of a hierarchy.
+
+    >>> from velado.testing.examples import small_table
+    >>> spread_of(small_table(age=("quasi", "numeric", "20 30 40")), "age")
+    {'low': 20.0, 'high': 40.0, 'whole': True}
+    """
+    column = table.schema.columns.get(name)
+    if column is None or column.kind != "numeric" or column.taxonomy is not None:
+        return None
+    often = distinct_texts(table, name)
+    texts = pl.DataFrame({name: often.get_column("text")})
+    try:
+        numbers = parse_numbers(table.with_frame(texts), column, np.zeros(texts.height, dtype=bool))[0]
+    except VeladoError:
+        return None
+    if not numbers.size:
+        return None
+    order = np.argsort(numbers, kind="stable")
+    reached = np.cumsum(often.get_column("n").to_numpy()[order])
+    low, high = (
+        float(numbers[order][np.searchsorted(reached, share * reached[-1])]) for share in (0.05, 0.95)
+    )
+    return {"low": low, "high": high, "whole": bool((numbers == np.floor(numbers)).all())}
 
 
 def inventory(release: Release) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import unicodedata
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from velado.apps.desk.jobs import Job
-from velado.apps.desk.project import Project, now, user
+from velado.apps.desk.project import TABLES, Project, now, user
 from velado.data.staging import file_digest, put_file
 from velado.errors import InputError, OutputError
 from velado.text import say
@@ -46,12 +47,33 @@ class Signature:
     approved_account: str = ""
     release: str = ""
     remarks: str = ""
+    file: str = ""
+    sheet: str = ""
     doors: dict[str, Any] = field(default_factory=dict)
 
     @property
     def waits(self) -> bool:
         """Whether a second person has still to approve."""
         return self.second and not self.approved_by
+
+    def apply_line(self, key: Path | None) -> str:
+        """The command that does the same with the next table, as a shell takes it, in the project's folder.
+
+        >>> told = {"run": "r", "sha256": "", "recipe": "", "name": "Ana", "recipient": "", "purpose": "", "legal_basis": ""}
+        >>> Signature(**told, release="2026-05-01-1", file="Exames 1.xlsx", sheet="Maio 2026").apply_line(None)
+        "velado apply releases/2026-05-01-1/private/recipe.toml NEXT.xlsx -o NEXT --sheet 'Maio 2026'"
+        """
+        ending = "".join(one for one in Path(self.file).suffixes[-2:] if one.lower() in TABLES) or ".csv"
+        line = [
+            "velado",
+            "apply",
+            f"releases/{self.release}/private/recipe.toml",
+            f"NEXT{ending}",
+            "-o",
+            "NEXT",
+        ]
+        line += ["--sheet", self.sheet] if self.sheet else []
+        return shlex.join(line + (["--key", str(key)] if key is not None else []))
 
     @property
     def one_account(self) -> bool:
@@ -178,6 +200,8 @@ def signed(job: Job, recipe: str, said: dict[str, str], second: bool, doors: dic
         account=user(),
         second=second,
         doors=doors,
+        file=str(job.asked.get("file") or ""),
+        sheet=str(job.asked.get("sheet") or ""),
         **said,
     )
 

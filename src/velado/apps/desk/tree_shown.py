@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,18 @@ from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.data.taxonomy import Taxonomy, flat, from_paths, parse_dates
 from velado.errors import InputError, TaxonomyError, VeladoError
-from velado.text import told
+from velado.text import say, told, written
 
 _FIRST_DAY = date(1970, 1, 1)
+_LEVELS = {
+    "dia": "day",
+    "mês": "month",
+    "mes": "month",
+    "ano": "year",
+    "década": "decade",
+    "decada": "decade",
+}
+"""The levels of days as the page in Portuguese names them."""
 SHOWN_CHILDREN = 300
 """Children of a branch that are sent at once; the rest when they are asked for."""
 
@@ -135,8 +144,18 @@ def with_paths(schema: Schema, name: str, paths: Sequence[Sequence[str]], number
     return schema.with_columns({**schema.columns, name: column}.values())
 
 
-def with_builder(schema: Schema, name: str, spec: Mapping[str, object] | None) -> Schema:
-    """The schema with the column's hierarchy made by a builder; None leaves it to the core."""
+def with_builder(schema: Schema, shown: ColumnTree, spec: Mapping[str, object] | None, number: int) -> Schema:
+    """The schema with the column's hierarchy made by a builder; None leaves it to the core.
+
+    Where one that comes with velado does not know every value, or not which of two it is, what it knows becomes a level
+    file: the others are listed beside it and placed by hand.
+    """
+    name = shown.column.name
+    ready = None if spec is None else next((one for one in HIERARCHIES if one.name == spec["builder"]), None)
+    if ready is not None:
+        placed = ready.place(shown.values)
+        if placed.paths and (placed.unknown or placed.ambiguous):
+            return with_tree(schema, name, from_paths(placed.paths, name), number)
     column = _column(schema.columns[name], spec)
     return schema.with_columns({**schema.columns, name: column}.values())
 
@@ -164,8 +183,37 @@ def number_bands(schema: Schema, shown: ColumnTree, edges: Sequence[float]) -> T
 
 
 def day_bands(shown: ColumnTree, edges: Sequence[str]) -> Taxonomy:
-    """Bands of days that begin at *edges*, written 2024-03-07."""
-    return tree_edits.date_bands(shown.values, sorted(set(edges)), shown.column.format, shown.column.name)
+    """Bands of days that begin at *edges*, written 2024-03-07 or as the column writes its days."""
+    days = sorted({_day(edge, shown.column.format).isoformat() for edge in edges})
+    return tree_edits.date_bands(shown.values, days, shown.column.format, shown.column.name)
+
+
+def _day(text: str, form: str) -> date:
+    for known in ("%Y-%m-%d", form):
+        try:
+            return datetime.strptime(text, known).date()
+        except ValueError:
+            continue
+    raise InputError(
+        "This is no day.",
+        say("A band begins at a day, written as {day} or as the column writes it.", day="2024-03-07"),
+        "Write the days with a blank between them.",
+    )
+
+
+def ends(numbers: Sequence[float], dated: bool) -> tuple[str, str]:
+    """The first and the last of numbers, or of days counted from the first of 1970, as they are written.
+
+    >>> ends([0, 30.5], dated=False), ends([0, 31], dated=True)
+    (('0', '30.5'), ('1970-01-01', '1970-02-01'))
+    """
+    if not numbers:
+        return "", ""
+    low, high = min(numbers), max(numbers)
+    if dated:
+        first, last = ((_FIRST_DAY + timedelta(days=day)).isoformat() for day in (low, high))
+        return first, last
+    return written(low, "g"), written(high, "g")
 
 
 def days_of(shown: ColumnTree) -> list[float]:
@@ -203,7 +251,8 @@ def checked_spec(builder: str, text: str) -> Mapping[str, object] | None:
     if builder == "prefix":
         return {"builder": builder, "keep": [int(number_of(part)) for part in numbers]}
     if builder == "dates":
-        return {"builder": builder, "levels": numbers} if numbers else {"builder": builder}
+        levels = [_LEVELS.get(part.lower(), part) for part in numbers]
+        return {"builder": builder, "levels": levels} if levels else {"builder": builder}
     return {"builder": builder}
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from velado.errors import VeladoError
 from velado.text import Sentence, say
 
 _PAIRS: tuple[tuple[Sentence, Sentence], ...] = (
@@ -103,16 +104,66 @@ _PAIRS: tuple[tuple[Sentence, Sentence], ...] = (
         say('Set the column\'s `format`, correct the cells, or set kind = "text" or "categorical" for it.'),
         say("Correct the values, or say at Roles that they are categories."),
     ),
+    (
+        say(
+            "Name the sheet: --sheet NAME, in Python sheet=... of velado.read_table; or save it as a file of its own."
+        ),
+        say("Choose the sheet below, or save it as a file of its own."),
+    ),
+    (
+        say("Name one of them, as it is spelt there."),
+        say("Choose one of them below."),
+    ),
+    (
+        say("Correct the file, or set `separator` in [table] of the schema."),
+        say("Correct the file, or choose another separator below."),
+    ),
+    (
+        say("Complete or remove those rows, or set `separator` in [table] of the schema."),
+        say("Complete or remove those rows, or choose another separator below."),
+    ),
+    (
+        say("Export the one table with the rows as CSV, for example with the database's own program."),
+        say(
+            "If it is a database of SQLite or DuckDB, name it above under 'A table of a database'; else export the one table as CSV."
+        ),
+    ),
+    (
+        say("Column '{column}' identifies people ({why}), and its role \"{role}\" would publish it."),
+        say("Column '{column}' identifies people ({why}), and would be published."),
+    ),
+    (
+        say("Column '{column}' may identify people ({why}), and its role \"{role}\" would publish it."),
+        say("Column '{column}' may identify people ({why}), and would be published."),
+    ),
 )
 DESK_WORDS: Mapping[str, str] = {theirs.template: ours.template for theirs, ours in _PAIRS}
 
 
 def at_the_desk(sentence: str) -> str:
-    """A sentence as the desk says it.
+    """A sentence as the desk says it, and so every sentence that is a part of it.
 
     >>> at_the_desk(say('if outsiders may know it, set role = "quasi"'))
     'if outsiders may know it, choose the role that says so'
+    >>> at_the_desk(say("{one}.", one=say('if outsiders may know it, set role = "quasi"')))
+    'if outsiders may know it, choose the role that says so.'
     """
-    if not isinstance(sentence, Sentence) or sentence.template not in DESK_WORDS:
+    if not isinstance(sentence, Sentence):
+        return say(DESK_WORDS[sentence]) if sentence in DESK_WORDS else sentence
+    parts = {
+        name: at_the_desk(part) if isinstance(part, Sentence) else part
+        for name, part in sentence.parts.items()
+    }
+    template = DESK_WORDS.get(sentence.template, sentence.template)
+    if template == sentence.template and parts == dict(sentence.parts):
         return sentence
-    return Sentence(DESK_WORDS[sentence.template], sentence.parts)
+    return Sentence(template, parts, sentence.many, sentence.amount)
+
+
+def error_at_the_desk(error: VeladoError) -> tuple[str, str, str]:
+    """What happened, why it matters and what to do about it, as the desk says it.
+
+    >>> error_at_the_desk(VeladoError("It broke.", "It matters.", 'Give a column role = "sensitive" in the schema.'))
+    ('It broke.', 'It matters.', 'At Roles say which column must not be learnt.')
+    """
+    return at_the_desk(error.what), at_the_desk(error.why), at_the_desk(error.fix)

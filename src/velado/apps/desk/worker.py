@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from velado.apps.desk.wording import at_the_desk
+from velado.apps.desk.wording import error_at_the_desk
 from velado.data.staging import put_file
-from velado.errors import VeladoError
+from velado.errors import TableError, VeladoError
 from velado.text import LANGUAGES, Language, say, told
 
 _PROGRESS_EVERY = 0.2
@@ -124,10 +124,11 @@ def _release(folder: Path, asked: Mapping[str, Any]) -> dict[str, Any]:
 def _fail(folder: Path, error: VeladoError, tongue: Language) -> None:
     del tongue
     sentences = {
-        key: {one: told(at_the_desk(getattr(error, key)), one) for one in LANGUAGES}
-        for key in ("what", "why", "fix")
+        key: {one: told(said, one) for one in LANGUAGES}
+        for key, said in zip(("what", "why", "fix"), error_at_the_desk(error), strict=True)
     }
-    document = {**sentences, "kind": type(error).__name__}
+    choices = error.choices if isinstance(error, TableError) else ()
+    document = {**sentences, "kind": type(error).__name__, "choices": choices}
     put_file(folder / "error.json", json.dumps(document, ensure_ascii=False).encode(), private=True)
 
 

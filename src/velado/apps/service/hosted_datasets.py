@@ -376,9 +376,15 @@ def _ledger(dataset: DatasetSettings, engine: Engine) -> ChainedLedger:
     try:
         settle(engine.identity, ledger)
         state = ledger.state()
-        _agree(dataset, state.dataset, state.budget.measure == dataset.budget.measure, state.budget.total)
+        same_measure = state.budget.measure == dataset.budget.measure
+        if not (same_measure and dataset.budget.total in (state.budget.total, _first_total(ledger))):
+            _agree(dataset, state.dataset, same_measure, state.budget.total)
+        elif state.dataset != dataset.name:
+            _agree(dataset, state.dataset, same_measure, dataset.budget.total)
         for analyst, cap in dataset.caps.items():
-            _agree_cap(dataset, analyst, cap, state.caps.get(analyst, cap))
+            held = state.caps.get(analyst, cap)
+            if cap != held and cap != _first_cap(ledger, analyst):
+                _agree_cap(dataset, analyst, cap, held)
         for analyst, cap in dataset.caps.items():
             if analyst not in state.caps:
                 ledger.set_cap(analyst, cap)
@@ -386,6 +392,22 @@ def _ledger(dataset: DatasetSettings, engine: Engine) -> ChainedLedger:
         ledger.close()
         raise
     return ledger
+
+
+# A file that says what the ledger began with was not edited since: what the owner set afterwards, on the page or by a
+# command, is an entry of the ledger with a reason, and holds. Any other figure in the file is refused.
+
+
+def _first_total(ledger: ChainedLedger) -> Fraction | None:
+    """The total the ledger was opened with."""
+    begun = next((entry for entry in ledger.entries() if entry.kind == "open"), None)
+    return None if begun is None else Fraction(begun.fields()["budget"]["total"])
+
+
+def _first_cap(ledger: ChainedLedger, analyst: str) -> Fraction | None:
+    """The first cap that an analyst had."""
+    caps = (entry.fields() for entry in ledger.entries() if entry.kind == "cap")
+    return next((Fraction(said["cap"]) for said in caps if said["analyst"] == analyst), None)
 
 
 def _agree(dataset: DatasetSettings, name: str, same_measure: bool, total: Fraction) -> None:

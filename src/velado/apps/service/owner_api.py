@@ -101,7 +101,9 @@ async def _set_cap(token: Caller, service: Service, request: Request) -> JSONRes
         await service.work(lambda: hosted.ledger.set_cap(cap.analyst, cap.cap))
     out = {"dataset": cap.dataset, "analyst": cap.analyst, "cap": str(cap.cap)}
     if cap.analyst in hosted.settings.caps:
-        out["note"] = say("Write the new cap in the service file too, or the next start is refused.")
+        out["note"] = say(
+            "The service file still names another cap; the ledger's holds, at the next start too."
+        )
     return ToldJSON(out)
 
 
@@ -121,7 +123,9 @@ async def _raise_budget(token: Caller, service: Service, request: Request) -> JS
         kept = await service.work(lambda: service.hosted.raised(more.dataset, budget))
     out: dict[str, object] = {"dataset": more.dataset, "total": str(more.total)}
     if not kept:
-        out["note"] = say("Write the new total in the service file too, or the next start is refused.")
+        out["note"] = say(
+            "The service file still names another total; the ledger's holds, at the next start too."
+        )
     return ToldJSON(out)
 
 

@@ -80,6 +80,7 @@ def _problem(answer: _Answer, format: FileFormat, name: str) -> TableError:
             say("'{name}' has no sheet of that name.", name=name),
             say("It has {shown}.", shown=shown),
             "Name one of them, as it is spelt there.",
+            choices=sheets,
         )
     if answer["problem"] == "several sheets":
         return TableError(
@@ -88,6 +89,7 @@ def _problem(answer: _Answer, format: FileFormat, name: str) -> TableError:
             ),
             "A table is one sheet, and velado does not guess which.",
             "Name the sheet: --sheet NAME, in Python sheet=... of velado.read_table; or save it as a file of its own.",
+            choices=sheets,
         )
     if answer["problem"] == "no rows":
         return TableError(

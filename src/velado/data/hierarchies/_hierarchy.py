@@ -35,7 +35,7 @@ class Hierarchy:
     """A kind of values whose broader values are known. *broader* gives those of one value: none if it is unknown.
 
     A value that has two meanings (a name of two places) has the empty tuple. *meaning* says in words what a label
-    stands for, where the label itself is a code; *advice* what helps an ambiguous value.
+    stands for, where labels are codes; *advice* what helps an ambiguous value.
 
     >>> from velado.data.hierarchies.cep import CEP
     >>> CEP.place(["36570-000", "x"]).unknown
@@ -45,7 +45,7 @@ class Hierarchy:
     name: str
     title: str
     broader: Callable[[str], Broader | None]
-    meaning: Callable[[str], str] = lambda label: ""
+    meaning: Callable[[str], str] | None = None
     advice: str = ""
     first: Callable[[str], float] | None = None
 

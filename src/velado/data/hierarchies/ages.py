@@ -26,7 +26,11 @@ def _broader(value: str) -> Broader | None:
     if not _AGE.fullmatch(value) or years(value) > 130:
         return None
     age = years(value)
-    return (f">={OLDEST}",) if age >= OLDEST else interval_paths([age // 1], 5, [1, 2, 4], whole=True)[0]
+    if age >= OLDEST:
+        return (f">={OLDEST}",)
+    five, ten, twenty = interval_paths([age // 1], 5, [1, 2, 4], whole=True)[0]
+    # Twenty years that reach over the oldest's edge hold only those below it, and say so.
+    return five, ten, ten if age >= OLDEST - OLDEST % 20 else twenty
 
 
 AGES = Hierarchy(

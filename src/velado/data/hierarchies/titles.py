@@ -20,13 +20,14 @@ def titles_for(values: Sequence[str]) -> Callable[[str], str]:
     ('influenza and pneumonia', '')
     """
     seen = list(islice(values, 0, None, max(1, -(-len(values) // _LOOKED_AT))))
+    # A hierarchy without words is not asked: thousands of names would be read to say nothing.
     speaking = [
-        one
+        one.meaning
         for one in HIERARCHIES
-        if seen and 2 * sum(bool(one.broader(value)) for value in seen) >= len(seen)
+        if one.meaning and seen and 2 * sum(bool(one.broader(value)) for value in seen) >= len(seen)
     ]
 
     def title(label: str) -> str:
-        return next((found for one in speaking if (found := one.meaning(label))), "")
+        return next((found for meaning in speaking if (found := meaning(label))), "")
 
     return title

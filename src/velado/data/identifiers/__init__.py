@@ -15,7 +15,9 @@ from velado.data.identifiers.headers import header_says_day as header_says_day
 from velado.data.identifiers.headers import header_words as header_words
 from velado.data.identifiers.headers import read_header as read_header
 from velado.data.identifiers.judgement import identifying_columns as identifying_columns
+from velado.data.identifiers.people import LINKING as LINKING
 from velado.data.identifiers.people import linked_columns as linked_columns
+from velado.data.identifiers.people import linking_columns as linking_columns
 from velado.data.identifiers.people import people_may_be as people_may_be
 from velado.data.identifiers.people import person_columns as person_columns
 from velado.data.identifiers.people import repeated_identifiers as repeated_identifiers

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from decimal import Decimal
+from functools import lru_cache
 
 import numpy as np
 import polars as pl
@@ -275,7 +276,8 @@ def identifying_columns(table: Table, names: Iterable[str] | None = None) -> tup
 _HEADER_IS_SOMEBODY = say("the header itself is somebody's name, contact or number")
 
 
-def _headers_of_people(names: Iterable[str]) -> tuple[str, ...]:
+@lru_cache(64)  # every window of a stream has the same headers
+def _headers_of_people(names: tuple[str, ...]) -> tuple[str, ...]:
     """Headers that are somebody's name, e-mail, telephone or document, as in a roster with a column for each."""
     headers = pl.Series([name for name in names if name], dtype=pl.String)
     if not headers.len():

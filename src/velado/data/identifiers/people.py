@@ -143,7 +143,7 @@ _FOR_LIFE = words(
     "sexo sex gender genero sx nascimento nasc dtnasc birth birthdate birthday dob nacimiento dn"
 )
 _AGES = words("idade age edad alter idades")
-_LINKING = say(
+LINKING = say(
     "in doubt: rows that share its value agree in what people keep for life, so it may tell who a person is"
 )
 _LEAST_VALUES = 20
@@ -206,7 +206,7 @@ def repeated_identifiers(table: Table) -> tuple[str, ...]:
     return tuple(name for _, name in sorted(ranked, key=lambda pair: pair[0]))
 
 
-def _linking_columns(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
+def linking_columns(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
     """Columns whose values repeat and fix sex, birth and age (else all of *quasi*): they may tell who a person is.
 
     Header and shape are not asked. A value must have 1.5 rows on average, and nine of ten values with several rows must
@@ -216,7 +216,7 @@ def _linking_columns(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
     >>> from velado.testing.examples import small_table
     >>> rows = {"q7": " ".join(f"{n % 30}" for n in range(90)), "age": " ".join(f"{n % 30}" for n in range(90))}
     >>> rows["sex"] = " ".join("FM"[n % 30 % 2] for n in range(90))
-    >>> _linking_columns(small_table(**{k: ("other", "text", v) for k, v in rows.items()}), ["age", "sex"])
+    >>> linking_columns(small_table(**{k: ("other", "text", v) for k, v in rows.items()}), ["age", "sex"])
     ('q7',)
     """
     return table.once(("linking", *quasi), lambda: _linking(table, quasi))
@@ -232,7 +232,7 @@ def _linking(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
     same = table.frame.select(
         pl.col(name).cast(pl.String).cast(pl.Float64, strict=False)
         if not _AGES.isdisjoint(header_tokens(name))
-        else pl.col(name)
+        else table.listed(name)
         for name in core
     )
     chance: pl.DataFrame | None = None
@@ -303,7 +303,7 @@ def people_may_be(table: Table, quasi: Sequence[str]) -> tuple[str, ...]:
     >>> people_may_be(small_table(patient_id=("identifier", "text", "7 7 8 8 9 9")), [])
     ('patient_id',)
     """
-    found = (*person_columns(table), *repeated_identifiers(table), *_linking_columns(table, quasi))
+    found = (*person_columns(table), *repeated_identifiers(table), *linking_columns(table, quasi))
     return tuple(dict.fromkeys(found))
 
 
@@ -319,7 +319,7 @@ def rows_are_others(table: Table, person: str, quasi: Sequence[str]) -> tuple[st
     filled, values = counts(table, person)
     if filled >= _HARDLY * values:
         return ()
-    return tuple(name for name in _linking_columns(table, quasi) if name != person)
+    return tuple(name for name in linking_columns(table, quasi) if name != person)
 
 
 def linked_columns(
@@ -341,8 +341,8 @@ def linked_columns(
         if values < filled:
             return _following_columns(table, person, wanted)
     found = {
-        name: Identifying("record", _LINKING, sure=False, column=name)
-        for name in _linking_columns(table, quasi)
+        name: Identifying("record", LINKING, sure=False, column=name)
+        for name in linking_columns(table, quasi)
         if name in wanted
     }
     for who in people_may_be(table, quasi)[:_LIKE]:

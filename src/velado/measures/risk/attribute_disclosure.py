@@ -39,7 +39,7 @@ class WilsonInterval:
 class AttributeDisclosure:
     """How often one sensitive column is guessed right: from the person's class, and from the whole table.
 
-    *rows* are those that have a value; *guessed* and *baseline* leave the row itself out. *with_own_row* counts
+    *rows* are those that have a value; *guessed* leaves the row itself out, *baseline* does not. *with_own_row* counts
     it: what the class gives away about people known to be in the table. *alone* is the share of rows with no
     other value in their class. *homogeneous* maps a threshold to the share of rows in classes where one value
     holds at least that share.
@@ -94,7 +94,8 @@ def attribute_disclosure(
     The attacker knows the person's quasi-identifiers, finds the published class and names its most common value;
     several equally common ones are chosen among at random, so a hit is worth 1 / ties. The row itself is left
     out, so that what is measured is what the *others* give away; a row alone in its class is guessed from the
-    whole table. The baseline names the most common value of the whole table, the row left out as well. Leaving
+    whole table. The baseline names the most common value of the whole table, the row counted: max n_v / n, for without
+    it two values equally common would never be guessed, and every table would seem to help. Leaving
     one out is strict on evenly mixed classes: one yes and one no count as two misses, which is below chance;
     *with_own_row*, (1/n) sum over classes of the largest count, is the other reading.
 
@@ -129,7 +130,8 @@ def attribute_disclosure(
     blind = ValueCounts.of(table, 1, codes, size, weights=weights)
     counts = ValueCounts.of(labels, classes.count, codes, size, weights=weights)
     blind_hits = np.zeros(size)
-    blind_hits[blind.values] = _hits(blind)
+    leads = blind.counts == blind.counts.max()
+    blind_hits[blind.values] = leads / leads.sum()
     hits = _hits(counts)
     starts = _starts(counts.groups)
     held = np.add.reduceat(counts.counts, starts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -87,11 +88,15 @@ class _Placed:
         """Whether the points lie on a line, as those of numbers do."""
         return self.places.shape[1] == 1
 
+    @cached_property
+    def line(self) -> FloatArray:
+        """Of points on a line, where each entry lies."""
+        return np.asarray(self.places[:, 0][self.codes], dtype=np.float64)
+
     @property
     def weighted(self) -> FloatArray:
-        """Of points on a line, where each entry lies, times its rows."""
-        place = self.places[:, 0][self.codes]
-        return np.asarray(place if self.weights is None else place * self.weights, dtype=np.float64)
+        """The same, times the rows of each."""
+        return self.line if self.weights is None else self.line * self.weights
 
 
 def _association(one: _Placed, two: _Placed) -> float:
@@ -118,7 +123,7 @@ def _covariance(one: _Placed, two: _Placed) -> FloatArray:
                 met = np.bincount(pairs, rows, minlength=shape[0] * shape[1]).reshape(shape)
             return np.asarray(one.places.T @ (met @ two.places), dtype=np.float64)
     if two.is_line:
-        return np.atleast_1d(one.weighted @ two.places[:, 0][two.codes])
+        return np.atleast_1d(one.weighted @ two.line)
     return np.asarray(
         np.bincount(two.codes, one.weighted, minlength=len(two.places)) @ two.places, dtype=np.float64
     )

@@ -32,6 +32,7 @@ from velado.query.answer import Cost, bin_names, key_columns
 from velado.query.budget import Amount, Budget, Charge, Facts, implied, plain, spend_of
 from velado.query.engines import engine_for_table
 from velado.query.engines._row_marks import identity_of_table
+from velado.query.identity import TableIdentity
 from velado.query.needs import Counts, GridCells, cells_of
 from velado.query.plan import name_of, one_sided
 from velado.query.running.running_plan import Running, RunningPlan, plan_running, plan_running_within
@@ -141,16 +142,22 @@ class RunningTotal:
             self._book()
 
     def add(
-        self, table: Table, *, confidence: float | Fraction = 0.95, known_as: str | None = None
+        self,
+        table: Table,
+        *,
+        confidence: float | Fraction = 0.95,
+        known_as: str | None = None,
+        known: TableIdentity | None = None,
     ) -> RunningRelease:
         """The total with this delivery. One that was counted before, in whatever order or format, is not counted again: its total is given once more.
 
-        Deliveries that may be alike, such as windows of a stream, are told apart by the name that each is *known_as*.
+        Deliveries that may be alike, such as windows of a stream, are told apart by the name that each is *known_as*. *known* is
+        by what a server knows the table that the rows were read from: it belongs to this ledger too.
         """
         level = confidence_level(confidence)
         # Rows are read by the declarations that were paid for, whatever schema they came with.
         table = table.with_schema(self.schema)
-        with self._shelf.alone(), self._opened(table, known_as) as delivery:
+        with self._shelf.alone(), self._opened(table, known_as, known) as delivery:
             state, number = self._current()
             found = state.deliveries.get(delivery)
             if found is None:
@@ -243,13 +250,15 @@ class RunningTotal:
         return Table.of(table.frame.filter(stays), self.schema, table.source), people
 
     @contextmanager
-    def _opened(self, table: Table, known_as: str | None) -> Iterator[str]:
+    def _opened(self, table: Table, known_as: str | None, known: TableIdentity | None) -> Iterator[str]:
         """By what the delivery is known under the series' key; the table belongs to this ledger from here on."""
         check_unit_column(self.unit, self.schema)
         if known_as is not None:
             yield self._shelf.digest(f"named:{known_as}".encode())
             return
         identity = identity_of_table(table)
+        if known is not None:
+            identity = identity.with_marks(known.marks)
         if self._ledger.lasting:
             settle(identity, self._ledger)
         else:

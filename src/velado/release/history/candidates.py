@@ -67,33 +67,34 @@ def candidates_exactly(groups: Ints32) -> Ints64:
     array([2, 2, 1, 1])
     """
     people = len(groups[0]) if len(groups) else 0
-    label = np.zeros(people, np.int32)
+    label, fresh = np.zeros(people, np.int32), np.empty(people, np.int32)
     shown = np.zeros(people, bool)
-    slots = 1 << max(2 * people - 1, 1).bit_length()
-    keys, numbers = np.empty(slots, np.int64), np.empty(slots, np.int32)
+    slots = np.empty(1 << max(2 * people - 1, 1).bit_length(), np.int32)
     for column in groups:
         shown |= column >= 0
-        keys[:] = -1
-        _intern(np.ascontiguousarray(column, np.int32), label, keys, numbers)
-    del keys, numbers
+        slots[:] = -1
+        _intern(np.ascontiguousarray(column, np.int32), label, fresh, slots)
+        label, fresh = fresh, label
+    del slots, fresh
     sizes = np.bincount(label, minlength=1) if people else np.zeros(1, np.int64)
     return np.where(shown, sizes[label], 0)
 
 
 @njit(cache=True, nogil=True)
-def _intern(column, label, keys, numbers):  # type: ignore[no-untyped-def]
-    """Each pair of label and group is a label of its own from now on; a table of slots, each with the pair itself, finds them."""
-    last, count = keys.size - 1, np.int32(0)
+def _intern(column, label, fresh, slots):  # type: ignore[no-untyped-def]
+    """Each pair of label and group is a label of its own from now on, in *fresh*; slots hold the first person of each pair."""
+    last, count = slots.size - 1, np.int32(0)
     for p in range(label.size):
         key = np.int64(label[p]) << 32 | np.int64(column[p] + 1)
         mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
         at = np.int64(mixed >> np.uint64(24)) & last
-        while keys[at] != -1 and keys[at] != key:
+        while slots[at] != -1 and (label[slots[at]] != label[p] or column[slots[at]] != column[p]):
             at = (at + 1) & last
-        if keys[at] == -1:
-            keys[at], numbers[at] = key, count
+        if slots[at] == -1:
+            slots[at], fresh[p] = p, count
             count += np.int32(1)
-        label[p] = numbers[at]
+        else:
+            fresh[p] = fresh[slots[at]]
 
 
 def candidates_in(groups: Ints32) -> Ints64:
@@ -104,6 +105,8 @@ def candidates_in(groups: Ints32) -> Ints64:
     """
     groups = np.ascontiguousarray(groups, np.int32)
     releases, people = groups.shape
+    if not people:
+        return np.empty(0, np.int64)
     best = np.full(people, np.iinfo(np.int32).max, np.int32)
     where = np.full(people, ABSENT, np.int16)
     for t in range(releases):
@@ -116,9 +119,24 @@ def candidates_in(groups: Ints32) -> Ints64:
     del best
     found = np.zeros(people, np.int32)
     for t in range(releases):
-        order = np.argsort(groups[t], kind="stable").astype(np.int32)
+        order = _by_group(groups[t])
         _compare(groups, t, order, where, found)
     return found.astype(np.int64)
+
+
+@njit(cache=True, nogil=True)
+def _by_group(column):  # type: ignore[no-untyped-def]
+    """The positions in the order of their groups, those absent first: sorted by counting, in no more room than the answer."""
+    ends = np.zeros(column.max() + 3, np.int32)
+    for group in column:
+        ends[group + 2] += 1
+    for at in range(1, ends.size):
+        ends[at] += ends[at - 1]
+    order = np.empty(column.size, np.int32)
+    for p in range(column.size):
+        order[ends[column[p] + 1]] = p
+        ends[column[p] + 1] += 1
+    return order
 
 
 @njit(cache=True, nogil=True)

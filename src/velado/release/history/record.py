@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -74,14 +74,14 @@ def _held_of(one: Said, before: HeldState | None, new: int, known: int, at: int)
     if said is None:
         return None
     classes = int(said["classes"])
-    home = np.frombuffer(one.body, "<i4", new, at)
+    home = np.frombuffer(one.part(at, 4 * new), "<i4")
     at += 4 * new
     people, ended = (known + 7) // 8, (classes + 7) // 8
-    standing = np.unpackbits(np.frombuffer(one.body, np.uint8, people, at), count=known).astype(bool)
-    over = np.unpackbits(np.frombuffer(one.body, np.uint8, ended, at + people), count=classes).astype(bool)
+    standing = np.unpackbits(np.frombuffer(one.part(at, people), np.uint8), count=known).astype(bool)
+    over = np.unpackbits(np.frombuffer(one.part(at + people, ended), np.uint8), count=classes).astype(bool)
     at += people + ended
     counts = pl.DataFrame(
-        json.loads(one.body[at : at + int(said["counts"])]),
+        json.loads(one.part(at, int(said["counts"]))),
         schema={"group": pl.Int64, "value": pl.String, "count": pl.Int64},
     )
     if before is not None:
@@ -97,8 +97,38 @@ class Said(Protocol):
 
     @property
     def said(self) -> Mapping[str, Any]: ...
+    def part(self, begin: int, length: int) -> bytes: ...
+
+
+@dataclass(frozen=True, repr=False)
+class Shown(Sequence[Histogram]):
+    """The counts of each release, read from its entry whenever they are asked for: together they can be larger than all else.
+
+    *parts*: the entry, where in its body the counts begin, how many there are, and the numbers of its values.
+    """
+
+    parts: tuple[tuple[Said, int, int, Ints32], ...]
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    @overload
+    def __getitem__(self, at: int) -> Histogram: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Histogram]: ...
+    def __getitem__(self, at: int | slice) -> Histogram | Sequence[Histogram]:
+        if isinstance(at, slice):
+            return Shown(self.parts[at])
+        one, begin, count, values = self.parts[at]
+        if not count:
+            return Histogram(*(np.empty(0, np.int32) for _ in range(3)))
+        group, value, found = np.frombuffer(one.part(begin, 12 * count), "<i4").reshape(3, count)
+        return Histogram(group, values[value], found)
+
     @property
-    def body(self) -> bytes: ...
+    def all_counted(self) -> bool:
+        """Whether every release has counts."""
+        return all(count for _, _, count, _ in self.parts)
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,7 +141,7 @@ class Record:
 
     people: Hashes
     groups: Ints32
-    shown: tuple[Histogram, ...]
+    shown: Shown
     values: tuple[str, ...]
     tables: tuple[str, ...]
     pending: bool = False
@@ -130,7 +160,7 @@ class Record:
         total = sum(int(one.said["new"]) for one in begun)
         people = np.empty((total, 2), np.uint64)
         groups = np.full((len(begun), total), ABSENT, np.int32)
-        known, names, shown = 0, dict[str, int](), []
+        known, names, shown = 0, dict[str, int](), list[tuple[Said, int, int, Ints32]]()
         held: HeldState | None = None
         t = -1
         for one in entries:
@@ -140,18 +170,18 @@ class Record:
                 continue
             t += 1
             new, counted = int(one.said["new"]), int(one.said["counts"])
-            people[known : known + new] = np.frombuffer(one.body, "<u8", 2 * new).reshape(new, 2)
+            people[known : known + new] = np.frombuffer(one.part(0, 16 * new), "<u8").reshape(new, 2)
             known += new
-            groups[t, :known] = np.frombuffer(one.body, "<i4", known, 16 * new)
-            triples = np.frombuffer(one.body, "<i4", 3 * counted, 16 * new + 4 * known).reshape(3, counted)
+            groups[t, :known] = np.frombuffer(one.part(16 * new, 4 * known), "<i4")
             here = np.array([names.setdefault(name, len(names)) for name in one.said["values"]], np.int32)
-            held = _held_of(one, held, new, known, 16 * new + 4 * known + 12 * counted)
-            shown.append(Histogram(triples[0], here[triples[1]] if counted else triples[1], triples[2]))
+            counts = 16 * new + 4 * known
+            held = _held_of(one, held, new, known, counts + 12 * counted)
+            shown.append((one, counts, counted, here))
         confirmed = {one.said["table"] for one in entries if one.said["kind"] == "confirmed"}
         tables = tuple(str(one.said["table"]) for one in begun)
         waiting = any(table not in confirmed for table in tables)
         anew = sum(one.said["kind"] == "sealed" for one in entries)
-        return cls(people, groups, tuple(shown), tuple(names), tables, waiting, held, anew)
+        return cls(people, groups, Shown(tuple(shown)), tuple(names), tables, waiting, held, anew)
 
     def places(self, people: Hashes) -> npt.NDArray[np.int64]:
         """Where each of *people* stands, or -1."""
@@ -335,7 +365,7 @@ def told_by(record: Record, k: int, trouble: str = "", pending: bool = False) ->
     >>> told.inside.least, told.certain
     (2, 2)
     """
-    with_values = all(one.count.size for one in record.shown)
+    with_values = record.shown.all_counted
     found = certain_values(record.groups, record.shown, len(record.values)) if with_values else None
     return ToldByReleases(
         releases=record.releases,

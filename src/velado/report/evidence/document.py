@@ -123,9 +123,7 @@ def public_manifest(manifest: Document) -> dict[str, Any]:
     table = {key: value for key, value in schema.get("table", {}).items() if key in _OF_TABLE}
     dataset = {key: value for key, value in schema.get("dataset", {}).items() if key in ("name", "version")}
     how = manifest["how"]
-    operations = [
-        {key: one[key] for key in ("name", "column", "columns") if key in one} for one in how["operations"]
-    ]
+    operations = [_operation(one) for one in how["operations"]]
     return {
         **manifest,
         "schema": {
@@ -135,6 +133,13 @@ def public_manifest(manifest: Document) -> dict[str, Any]:
         },
         "how": {**how, "operations": operations},
     }
+
+
+def _operation(one: Document) -> dict[str, Any]:
+    """On what an operation is done, and about how coarse it makes that: one digit is no value of a cell."""
+    kept = {key: one[key] for key in ("name", "column", "columns", "about") if key in one}
+    step = next((one[key] for key in ("to", "width", "level") if key in one), None)
+    return kept if not isinstance(step, int | float) else {**kept, "about": float(f"{step:.0e}")}
 
 
 def _taxonomy(entry: Any) -> dict[str, Any]:
@@ -206,7 +211,7 @@ def _columns(manifest: Document, measured: Document | None) -> list[dict[str, An
     return out
 
 
-def _decisions(manifest: Document) -> list[dict[str, str]]:
+def _decisions(manifest: Document) -> list[dict[str, Any]]:
     """What was decided about columns, as the recipe carries it: signed for, held back, or altered before it was grouped."""
     columns = manifest["schema"]["columns"]
     seen = [
@@ -219,15 +224,16 @@ def _decisions(manifest: Document) -> list[dict[str, str]]:
         (name, "identifier") for name, column in columns.items() if column.get("identifier") == "accept"
     ]
     altered = [
-        (name, one["name"])
+        {"column": name, "decision": one["name"], "reason": "", "about": one.get("about")}
         for one in manifest["how"]["operations"]
         for name in _named(one)
         if name in columns
     ]
-    return [
-        {"column": name, "decision": decision, "reason": str(columns[name].get("reason", ""))}
-        for name, decision in (*signed, *seen, *altered)
+    told = [
+        {"column": name, "decision": decision, "reason": str(columns[name].get("reason", "")), "about": None}
+        for name, decision in (*signed, *seen)
     ]
+    return [*told, *altered]
 
 
 def _named(operation: Document) -> list[str]:
@@ -253,8 +259,18 @@ def _not_examined(told: Document) -> list[str]:
         ("record linkage", not unmeasured and link["record_linkage"] is None),
         ("partial knowledge", not unmeasured and link["subsets_tried"] is None),
         ("sample", bool(manifest.get("judged"))),
+        ("all columns", not unmeasured and all_columns(measured) is None),
     )
     return [code for code, holds in checks if holds]
+
+
+def all_columns(measured: Document | None) -> Document | None:
+    """How many people, or rows, are like nobody else by all published columns together; None where that was not counted.
+
+    >>> all_columns({"all_columns": {"unit": "people", "units": 9, "alone": 4}})["alone"], all_columns({})
+    (4, None)
+    """
+    return None if measured is None else measured.get("all_columns")
 
 
 def smallest_behind_doors(measured: Document) -> tuple[int, list[str]] | None:
@@ -365,8 +381,19 @@ def _chances_fit(manifest: Document, counted: Document, measured: Document) -> b
             parts == sorted(parts, reverse=True),
             (single["unique_rows"] > 0) == (smallest == 1),
             behind is None or behind <= smallest,
+            _together_fits(manifest, measured),
         )
     )
+
+
+def _together_fits(manifest: Document, measured: Document) -> bool:
+    """Whether all columns together tell at least those apart whom the quasi-identifiers do, and no more than there are."""
+    found, single = all_columns(measured), measured["singling_out"]
+    if found is None:
+        return True
+    if found["unit"] == "rows":
+        return bool(single["unique_rows"] <= found["alone"] <= found["units"] == manifest["output"]["rows"])
+    return bool(found["alone"] <= found["units"] == measured["people_published"])
 
 
 def _doors(part: Document) -> list[tuple[str, ...]]:

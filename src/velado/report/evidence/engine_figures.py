@@ -49,6 +49,7 @@ def engine_figures(facts: EngineFacts, decisions: Sequence[DoorDecision] = ()) -
         "people_published": None if people is None else people.units,
         "dropped_columns": [] if dropped is None else list(dropped.columns),
         "altered_columns": {},
+        "all_columns": None,
         "singling_out": {
             "smallest_rows": facts.smallest,
             "smallest_people": int(crowd.achieved) if crowd is not None and in_people else None,

@@ -42,6 +42,7 @@ def measured_figures(facts: ReleaseFacts) -> dict[str, Any]:
         "people_published": None if people is None else people.units,
         "dropped_columns": [] if dropped is None else list(dropped.columns),
         "altered_columns": _altered(facts),
+        "all_columns": asdict(facts.together),
         "singling_out": {
             "smallest_rows": facts.smallest,
             "smallest_people": int(crowd.achieved) if crowd is not None and in_people else None,

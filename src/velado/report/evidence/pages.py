@@ -8,7 +8,6 @@ from typing import Any
 from velado.data.schema import AboutDataset
 from velado.release.guarantees import Verdict
 from velado.release.side_doors import SideDoor
-from velado.release.side_doors.decisions import DECISIONS
 from velado.report.blocks import (
     Block,
     Bullets,
@@ -26,6 +25,7 @@ from velado.report.blocks import (
 )
 from velado.report.evidence.document import (
     Document,
+    all_columns,
     decision_on,
     same_promise,
     smallest_behind_doors,
@@ -33,7 +33,15 @@ from velado.report.evidence.document import (
 )
 from velado.report.evidence.laws import LAWS
 from velado.report.evidence.laws._law import part_section, promises_told
-from velado.report.phrases import FATES, ROLES, phrase, verdict_of, verdict_sentence
+from velado.report.phrases import (
+    FATES,
+    ROLES,
+    decision_told,
+    operation_told,
+    phrase,
+    verdict_of,
+    verdict_sentence,
+)
 from velado.text import NOTHING, count, join, listed, moment, plain, say, share
 
 NOT_EXAMINED = {
@@ -69,6 +77,9 @@ NOT_EXAMINED = {
     "record linkage": say("Record linkage was not run."),
     "partial knowledge": say("Sets of a few quasi-identifiers were not tried: there are too many."),
     "sample": say("Identifiers and side doors were looked for on a sample of the rows."),
+    "all columns": say(
+        "How many people all published columns together tell apart: that is counted in memory alone."
+    ),
 }
 """What was not looked at, in words."""
 
@@ -87,6 +98,16 @@ def evidence_page(document: Document) -> Page:
     unit = document["found"]["unit"]
     risk = None if measured is None else measured["singling_out"]["highest_risk"]
     details = [promises_told(document)]
+    together = all_columns(measured)
+    if together is not None:
+        details.append(
+            say(
+                "By all published columns together, {alone:,} of {of:,} {unit} of the published table are like nobody else.",
+                alone=together["alone"],
+                of=together["units"],
+                unit=phrase(together["unit"]),
+            )
+        )
     behind = None if measured is None else smallest_behind_doors(measured)
     if measured is not None and behind is not None:
         details.append(
@@ -221,7 +242,9 @@ def _columns(document: Document) -> Section:
 
 def _fate(one: Document) -> str:
     fate = FATES[one["fate"]]
-    return join((f"{fate}:", ", ".join(one["operations"]))) if one["operations"] else fate
+    if not one["operations"]:
+        return fate
+    return say("{fate}: {done}", fate=fate, done=join(operation_told(name) for name in one["operations"]))
 
 
 def _verdicts(document: Document) -> Section:
@@ -288,6 +311,16 @@ def _tests(document: Document) -> Section:
             for limit, part in single["share_above"].items()
         ),
     ]
+    together = all_columns(measured)
+    if together is not None:
+        rows.append(
+            (
+                say(
+                    "{unit} like nobody else by all published columns together", unit=phrase(together["unit"])
+                ),
+                say("{alone:,} of {of:,}", alone=together["alone"], of=together["units"]),
+            )
+        )
     behind = smallest_behind_doors(measured)
     if behind is not None:
         rows.append(
@@ -395,29 +428,19 @@ def _doors(document: Document) -> Section:
             )
         )
     else:
-        blocks.append(say("None was found."))
+        blocks.append(say("None was found in the table that leaves."))
     if document["found"]["decisions"]:
         blocks.append(
             table(
                 say("Decisions about columns, as the recipe carries them"),
                 document["found"]["decisions"],
                 (say("column"), lambda one: one["column"]),
-                (say("decision"), lambda one: _traced(one["decision"])),
+                (say("decision"), lambda one: decision_told(one["decision"], one["about"])),
                 (say("reason"), lambda one: one["reason"] or NOTHING),
                 labels=3,
             )
         )
     return section("doors", say("Side doors and decisions"), *blocks)
-
-
-_TRACES = {one.trace: one.done for one in DECISIONS.values() if one.trace} | {
-    "identifier": say("looks like an identifier, signed for")
-}
-
-
-def _traced(trace: str) -> str:
-    """What a pack says of a decision: its own words, or the operation that altered the column."""
-    return _TRACES.get(trace) or say("altered before the groups were made: {operation}", operation=trace)
 
 
 def _decided(door: SideDoor, measured: Document) -> str:
@@ -437,7 +460,7 @@ def _decided(door: SideDoor, measured: Document) -> str:
     if done:
         return say(
             "open: altered ({operations}), and gives this away still; nobody accepted it",
-            operations=", ".join(done),
+            operations=join(operation_told(name) for name in done),
         )
     return say("open: named, not decided")
 

@@ -6,9 +6,11 @@ from contextvars import copy_context
 from pathlib import Path
 from typing import Annotated
 
+import click
+
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
-from velado.apps.cli.app import OfSetting, argument, command, option
+from velado.apps.cli.app import LANGUAGE_ASKED, OfSetting, argument, command, option
 from velado.text import say
 
 _SEAT = "velado.apps.desk.desk_server.Seat"
@@ -55,4 +57,5 @@ def desk(
             ],
         )
 
-    desk_server.run(folder, desk_server.Seat(port, memory), key, not no_browser, ready)
+    asked = click.get_current_context().meta.get(LANGUAGE_ASKED)
+    desk_server.run(folder, desk_server.Seat(port, memory), key, not no_browser, ready, asked)

@@ -64,7 +64,7 @@ def inferred(source: Path | Table, reading: flags.ReadingFlags) -> tuple[Table, 
 
 
 def _proposal(found: Inspection, reading: flags.ReadingFlags) -> tuple[Inspection, bytes]:
-    from velado.data.inspect import schema_toml
+    from velado.data.schema_draft import schema_toml
 
     if reading.encoding is not None:
         found = replace(found, schema=replace(found.schema, encoding=reading.encoding))

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
 from velado.apps.cli.app import argument, command, option
+from velado.apps.cli.engine_flags import RowSourceFlags, is_lake
 from velado.apps.cli.query_flags import PriceFlags, ProtectedFlags
 from velado.errors import ParameterError
 from velado.text import say
 
+if TYPE_CHECKING:
+    from velado.data.schema import Schema
+    from velado.data.table import Table
+    from velado.query.identity import TableIdentity
+    from velado.query.unit import Unit
+
 
 @command("running")
 def running(
-    file: flags.File,
+    file: flags.Source,
     sql: Annotated[str, argument("SQL", help="One COUNT, SUM or HISTOGRAM, FROM deliveries.")],
     *,
     schema: flags.MaybeSchema = None,
@@ -30,8 +37,11 @@ def running(
     ] = 1,
     price: PriceFlags,
     protected: ProtectedFlags,
+    engine: RowSourceFlags,
 ) -> None:
     """Add a delivery to a running total and tell it, with differential privacy over all deliveries together.
+
+    A delivery is a file, a folder or pattern of files, or a table of a database (--table), and is held in memory while it is counted.
 
     The first call pays for all totals, before a row is read; give the same command with the next file to go on. A delivery that was
     counted before is not counted again: its total is told once more. Needs a ledger of its own (--ledger, or [dataset] of the schema).
@@ -43,7 +53,7 @@ def running(
             "Pass --schema FILE; `velado inspect` writes a first version.",
         )
     with show.waiting():
-        from velado.data.io import read_schema, read_table
+        from velado.data.io import read_schema
         from velado.query.budget import Budget
         from velado.query.running.running_total import RunningTotal, price_running
         from velado.query.store import create_ledger, ledger_exists, open_soon
@@ -72,10 +82,9 @@ def running(
         return
     assert place is not None
     with show.waiting():
-        known = ledger_exists(place, price.seal)
         ledger = (
             open_soon(place, price.seal)
-            if known
+            if ledger_exists(place, price.seal)
             else create_ledger(place, Path(str(place)).stem, total or asked, price.seal)
         )
         with closing(ledger):
@@ -94,7 +103,8 @@ def running(
                 sql, declared, ledger, releases=releases, deliveries=deliveries,
                 spend=spend if price.within is None else None, within=price.within, unit=unit, analyst=price.analyst,
             )  # fmt: skip
-            found = series.add(read_table(file, declared))
+            table, known = _delivery(file, declared, unit, engine)
+            found = series.add(table, known=known)
     rows = [["" if cell is None else str(cell) for cell in row] for row in found.frame.iter_rows()]
     title = say("Total after delivery {number} of {releases}", number=found.number, releases=releases)
     left = say(
@@ -104,3 +114,25 @@ def running(
         budget=float(held.total),
     )
     show.result(found.to_dict, [show.table(title, list(found.frame.columns), rows), *found.notes, left])
+
+
+def _delivery(
+    place: str, declared: Schema, unit: Unit, engine: RowSourceFlags
+) -> tuple[Table, TableIdentity | None]:
+    """The rows of a delivery wherever they lie, and by what a server knows their table."""
+    from velado.data.io import read_table
+
+    if not (engine.stays(place) or is_lake(place)):
+        return read_table(Path(place), declared, "drop"), None
+    import polars as pl
+
+    with engine.opened(place, declared) as rows:
+        frame = pl.DataFrame(pl.from_arrow(rows.sample(rows.rows)))
+    table = read_table(frame, declared, "drop")
+    if not engine.serves(place):
+        return table, None
+    from velado.query.engines import engine_for_postgres
+
+    # Its content is not hashed there: the delivery is known by the rows that were read.
+    with closing(engine_for_postgres(place, engine.table or "", declared, unit, version="delivery")) as there:
+        return table, there.identity

@@ -146,6 +146,7 @@ def job_told(job: Job | None) -> dict[str, Any]:
     if job.error is not None:
         out["error"] = {key: job.error[key][language()] for key in ("what", "why", "fix")}
         out["error"]["kind"] = job.error.get("kind", "")
+        out["error"]["choices"] = job.error.get("choices", [])
     return out
 
 

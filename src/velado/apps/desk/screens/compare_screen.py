@@ -17,6 +17,7 @@ from velado.apps.desk.screens._screen import go, job_told, page, project_of, sta
 from velado.apps.desk.screens.promise_screen import promised
 from velado.apps.desk.walk import Walk
 from velado.errors import ParameterError
+from velado.release.methods import METHODS
 from velado.study.recipe import Recipe
 from velado.text import language, say
 
@@ -50,6 +51,7 @@ def show(request: Request) -> Response:
         chart=comparing.chart(runs, walk.recipe.method.name, walk.recipe.k),
         legend=comparing.legend(runs),
         methods=method_names(),
+        titles={method.name: method.title for method in METHODS},
         usual=USUAL,
         ks=KS,
         recipe=walk.recipe,

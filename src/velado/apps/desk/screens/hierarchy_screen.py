@@ -18,6 +18,7 @@ from velado.apps.desk.profile import Profile
 from velado.apps.desk.screens._screen import go, page, project_of
 from velado.apps.desk.tree_shown import ColumnTree
 from velado.apps.desk.walk import Walk
+from velado.apps.desk.wording import error_at_the_desk
 from velado.data.level_files import levels_text, paths_from_levels
 from velado.data.schema import Schema
 from velado.errors import InputError
@@ -30,7 +31,7 @@ BUILDERS: tuple[tuple[str, Sentence], ...] = (
     ("core", say("as velado finds it")),
     ("intervals", say("intervals, each wider than the last: 5 10 20")),
     ("prefix", say("first characters: 5 3 2")),
-    ("dates", say("days: month quarter year")),
+    ("dates", say("days: month year decade")),
     ("flat", say("no groups: a value, or nothing")),
 )
 
@@ -74,10 +75,12 @@ def edit(request: Request, number: int) -> Response:
         shown=shown,
         number=number,
         root=root,
+        trouble=() if shown.trouble is None else error_at_the_desk(shown.trouble),
         numbers=numbers,
         low=min(numbers, default=0.0),
         high=max(numbers, default=0.0),
         bars=bars,
+        ends=tree_shown.ends(numbers, dated),
         dated=dated,
         edges=_edges(shown),
         spec=None if spec is None else spec.builder,
@@ -160,8 +163,10 @@ async def build(request: Request, number: int) -> Response:
     given = await form(request)
 
     def made(schema: Schema, shown: ColumnTree) -> Schema:
+        if given.one("builder") == "levels":  # it stands already, edited by hand
+            return schema
         spec = tree_shown.checked_spec(given.one("builder"), given.one("options"))
-        return tree_shown.with_builder(schema, shown.column.name, spec)
+        return tree_shown.with_builder(schema, shown, spec, number)
 
     _change(request, number, given, made)
     return go(f"/hierarchies/{number}?saved")

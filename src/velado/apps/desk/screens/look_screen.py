@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,14 +14,22 @@ from velado.apps.desk.answers import Answers, DoorAnswer
 from velado.apps.desk.deciding import (
     TAKEN_BACK,
     answer_of,
+    closed_doors,
     decision_about,
     door_shown,
+    plain_step,
+    refuse_levelled,
+    remaining,
+    standing,
+    step_offered,
+    told_decision,
     with_decision,
     with_door,
+    without_decision,
 )
 from velado.apps.desk.door import form
 from velado.apps.desk.jobs import Job
-from velado.apps.desk.project import changed_meanwhile, roles_digest, settled
+from velado.apps.desk.project import changed_meanwhile, now, roles_digest, settled, user
 from velado.apps.desk.run_shown import AFTER, BEFORE
 from velado.apps.desk.screens._screen import go, job_told, page, project_of
 from velado.apps.desk.screens.promise_screen import begin_run
@@ -54,6 +62,7 @@ def show(request: Request) -> Response:
             job=job_told(job),
             result=None,
             published=[one for one in columns if one.published],
+            named=_named(job, [one.name for one in columns if one.published]),
             decisions=DECISIONS.values(),
             altered=list(dict.fromkeys(altered)),
             take_back=TAKEN_BACK,
@@ -78,12 +87,14 @@ def show(request: Request) -> Response:
     published = [name for name in names if f"{AFTER}{name}" in shown.columns]
     recipe = walk.recipe
     kinds = {} if recipe is None else {name: one.kind for name, one in recipe.schema.columns.items()}
+    door_kinds = {door["name"]: [kinds.get(name, "") for name in door["columns"]] for door in result["doors"]}
     return page(
         request,
         "look",
         walk,
         job=job_told(job),
         result=result,
+        cheaper=[one for one in result["cheaper"] if one["loss"] < result["loss"]],
         current=walk.is_current(job),
         undecided=walk.undecided(job),
         rows=[_row(row, names, published, result) for row in shown.iter_rows(named=True)],
@@ -94,10 +105,14 @@ def show(request: Request) -> Response:
         group=group,
         only=asked.get("only", ""),
         decisions=DECISIONS.values(),
-        door_kinds={
-            door["name"]: [kinds.get(name, "") for name in door["columns"]] for door in result["doors"]
-        },
+        door_kinds=door_kinds,
+        door_groups=_alike(walk, result["doors"], door_kinds),
+        step_offered=step_offered,
+        remaining=remaining,
         answered=walk.answers.doors,
+        closed=closed_doors(walk.answers.doors, recipe, [door["name"] for door in result["doors"]]),
+        told_decision=told_decision,
+        decisions_by=DECISIONS,
         worse={
             door["name"]: taken
             for door in result["doors"]
@@ -105,6 +120,34 @@ def show(request: Request) -> Response:
         },
         recipe=recipe,
     )
+
+
+def _named(job: Job, columns: Sequence[str]) -> str:
+    """The column that a refusal advises about, else one that it names."""
+    said = job_told(job)["error"] or {"fix": "", "what": ""}
+    return next((one for key in ("fix", "what") for one in columns if f"'{one}'" in said[key]), "")
+
+
+def _alike(
+    walk: Walk, doors: Sequence[Mapping[str, Any]], kinds: Mapping[str, list[str]]
+) -> list[dict[str, Any]]:
+    """The doors in the order of the run; those of look-alike columns stand together, and one decision is for all of them."""
+    groups = [] if walk.profile is None else walk.profile.document["alike"]
+    of = {name: at for at, group in enumerate(groups) if len(group) > 1 for name in group}
+    out: list[dict[str, Any]] = []
+    for door in doors:
+        # Of columns of two kinds not every decision fits both.
+        key = (of[door["columns"][0]], *kinds[door["name"]]) if _single(door, of) else None
+        known = next((one for one in out if key is not None and one["key"] == key), None)
+        if known is None:
+            out.append({"key": key, "doors": [door]})
+        else:
+            known["doors"].append(door)
+    return out
+
+
+def _single(door: Mapping[str, Any], of: Mapping[str, int]) -> bool:
+    return len(door["columns"]) == 1 and door["columns"][0] in of
 
 
 def _row(
@@ -150,7 +193,9 @@ async def decide(request: Request) -> Response:
             "Look at the page as it is now, and decide again.",
         )
     doors = {door["name"]: door for door in job.result()["doors"]}
-    chosen = {name: given.one(f"door-{name}") for name in doors if given.one(f"door-{name}")}
+    # A door that is decided by itself stays as it is decided there, whatever becomes of those alike.
+    asked = {name: name if given.one(f"door-{name}") else given.one(f"alike-of-{name}") for name in doors}
+    chosen = {name: of for name, of in asked.items() if of and given.one(f"door-{of}")}
     if not chosen:
         raise InputError(
             "Nothing was decided.", "Each side door waits for one.", "Choose what becomes of it."
@@ -159,15 +204,16 @@ async def decide(request: Request) -> Response:
     def edit(answers: Answers, recipe: Recipe | None) -> tuple[Answers, Recipe | None]:
         assert recipe is not None and answers.source is not None
         decided = dict(answers.doors)
-        for name, decision in chosen.items():
+        for name, of in chosen.items():
             answer = answer_of(
                 recipe,
                 doors[name]["columns"],
                 given.one(f"column-{name}"),
-                decision,
-                reason=given.one(f"reason-{name}").strip(),
+                given.one(f"door-{of}"),
+                reason=given.one(f"reason-{of}").strip(),
                 step=given.one(f"step-{name}"),
             )
+            refuse_levelled(doors[name], answer)
             recipe = with_door(recipe, doors[name], answer)
             decided[name] = answer
         said = settled(roles_digest(recipe.schema, answers.source.digest))
@@ -191,11 +237,40 @@ async def decide_column(request: Request) -> Response:
         if column not in recipe.schema.columns:
             raise InputError("There is no such column.", "Nothing was done.", "Choose one of the list.")
         answer = DoorAnswer(
-            decision=given.one("decision"), reason=reason, column=column, step=given.one("step")
+            decision=given.one("decision"), reason=reason, column=column, step=plain_step(given.one("step"))
         )
         made = with_decision(recipe, answer)
         said = settled(roles_digest(made.schema, answers.source.digest))
         return replace(answers, roles=said), made
+
+    project.change(edit, given.one("state"))
+    begin_run(request)
+    return go("/look")
+
+
+@screen.post("/look/closed")
+async def decide_again(request: Request) -> Response:
+    """A decision about a door that is closed by it is taken back, or taken with another step; then the release is made anew."""
+    given = await form(request)
+    project = project_of(request)
+    Walk.of(project).refuse_run()
+    name = given.one("door")
+
+    def edit(answers: Answers, recipe: Recipe | None) -> tuple[Answers, Recipe | None]:
+        assert recipe is not None and answers.source is not None
+        before = standing(answers.doors, recipe).get(name)
+        if before is None:
+            raise InputError(
+                "There is no such decision.", "Nothing was done.", "Look at the page as it is now."
+            )
+        decided = {key: one for key, one in answers.doors.items() if key != name}
+        if given.one("do") == "back":
+            made = without_decision(recipe, before)
+        else:
+            answer = replace(before, step=plain_step(given.one("step")), by=user(), at=now())
+            made, decided[name] = with_decision(recipe, answer), answer
+        said = settled(roles_digest(made.schema, answers.source.digest))
+        return replace(answers, doors=decided, roles=said), made
 
     project.change(edit, given.one("state"))
     begin_run(request)

@@ -21,6 +21,7 @@ from velado.apps.desk.project import Project, digest_of, refuse_name, settled, s
 from velado.apps.desk.screens._screen import awaited, go, job_told, page, project_of, settings_of, start
 from velado.apps.desk.screens.people_screen import with_person
 from velado.apps.desk.walk import Walk
+from velado.data.formats import FileFormat, expected_format
 from velado.data.io import read_schema
 from velado.data.schema import Schema
 from velado.errors import InputError, ParameterError, VeladoError
@@ -51,7 +52,15 @@ def show(request: Request) -> Response:
         encodings=ENCODINGS,
         separators=SEPARATORS,
         largest=size(settings_of(request).largest_upload),
+        databases=project_of(request).databases(),
+        shape=_shape(walk.answers.source),
     )
+
+
+def _shape(source: Source | None) -> FileFormat | None:
+    """The format that the name promises, where the file is not text: it says by itself how its cells are to be read."""
+    found = None if source is None else expected_format(source.file)
+    return found if found is not None and found.read is not None else None
 
 
 @screen.get("/jobs/{name}")

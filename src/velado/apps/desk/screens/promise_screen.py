@@ -39,11 +39,29 @@ def show(request: Request) -> Response:
         recipe=recipe,
         changed=recipe != walk.recipe,
         l=_asked_l(walk.recipe),
+        reach=_reach(recipe),
+        offered_loss=_offered_loss(recipe, request),
         sensitive=[column.name for column in walk.recipe.schema.sensitive],
         presets=previewing.presets(),
         said=walk.answers.said.get(language(), []),
         entry=walk.recipe.to_dict(),
     )
+
+
+def _reach(recipe: Recipe) -> dict[str, float | str]:
+    """How far the sliders go: a figure written into the recipe by hand is within reach, so that no page moves it unasked.
+
+    >>> _reach(Recipe.from_dict({"version": 1, "schema": {"columns": {}}, "k": 80, "suppression": 0.0025}))["k"]
+    80
+    """
+    percent = round(100 * recipe.suppression, 6)
+    return {
+        "k": max(50, recipe.k or 0),
+        "l": max(10, _asked_l(recipe)),
+        "percent": percent,
+        "most": max(20, percent),
+        "step": "0.5" if (2 * percent).is_integer() else "any",
+    }
 
 
 def _offered(recipe: Recipe, request: Request) -> Recipe:
@@ -54,6 +72,15 @@ def _offered(recipe: Recipe, request: Request) -> Recipe:
     except (KeyError, ValueError):
         return recipe
     return replace(recipe, k=k, suppression=suppression) if k >= 2 and 0 <= suppression <= 1 else recipe
+
+
+def _offered_loss(recipe: Recipe, request: Request) -> float | None:
+    """What a link says that its figures lost, where the preview is not made by the recipe's own method."""
+    try:
+        loss = float(request.query_params["loss"])
+    except (KeyError, ValueError):
+        return None
+    return loss if 0 <= loss <= 1 and recipe.method.name != previewing.QUICK else None
 
 
 @screen.post("/promise/preview")

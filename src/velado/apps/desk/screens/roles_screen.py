@@ -13,7 +13,7 @@ from velado.apps.desk.answers import Answers
 from velado.apps.desk.door import Form, form
 from velado.apps.desk.profile import Profile
 from velado.apps.desk.project import operations_left, person_digest, roles_digest, settled
-from velado.apps.desk.screens._screen import go, page, project_of
+from velado.apps.desk.screens._screen import go, page, project_of, short
 from velado.apps.desk.walk import Walk
 from velado.data.schema import Column, Schema
 from velado.errors import InputError
@@ -61,6 +61,13 @@ def show(request: Request) -> Response:
             cards.append({"cards": [own], "group": group})
         else:
             known["cards"].append(own)
+    for card in cards:
+        # What most of a group's columns are is the group's; one that was decided otherwise stands by itself.
+        states = [(own["column"].role, own["column"].publish) for own in card["cards"]]
+        usual = max(states, key=states.count)
+        card["usual"] = card["cards"][states.index(usual)]["column"]
+        for own, state in zip(card["cards"], states, strict=True):
+            own["alone"] = state != usual
     return page(
         request, "roles", walk, cards=cards, roles=ROLES, kinds=KINDS, counted=_counted(walk.profile, schema)
     )
@@ -91,6 +98,7 @@ async def settle(request: Request) -> Response:
     def edit(answers: Answers, recipe: Recipe | None) -> tuple[Answers, Recipe | None]:
         assert recipe is not None
         schema = _chosen(recipe.schema, given, found)
+        _refuse_unexplained(schema, given, found)
         changed = replace(recipe, schema=schema, operations=operations_left(recipe, schema))
         said = settled(roles_digest(schema, source.digest))
         person = answers.person
@@ -101,6 +109,19 @@ async def settle(request: Request) -> Response:
 
     project.change(edit, given.one("state"))
     return go("/promise" if given.one("next") != "hierarchies" else "/hierarchies")
+
+
+def _refuse_unexplained(schema: Schema, given: Form, found: Profile) -> None:
+    """Nothing, if every question of the page is answered why a column that may name people is published as it is."""
+    for at, (name, column) in enumerate(schema.columns.items()):
+        card = found.column(name)
+        asked = f"member-{at}" not in given.fields and (card["identifier"] or card["suspected"])
+        if asked and column.published and column.role != "quasi" and not column.reason:
+            raise InputError(
+                say("Nobody has said why '{column}' names nobody.", column=short(name)),
+                "It looks like something that identifies people, and would be published as it is.",
+                "On its card say that it names the person, hold it back, or write why it names nobody.",
+            )
 
 
 def _chosen(schema: Schema, given: Form, found: Profile) -> Schema:
@@ -118,14 +139,15 @@ def _chosen(schema: Schema, given: Form, found: Profile) -> Schema:
 
 def _with(column: Column, given: Form, lead: str, own: str) -> Column:
     role, kind = given.one(f"role-{lead}"), given.one(f"kind-{own}", column.kind)
-    reason = given.one(f"reason-{own}").strip()
-    entry: dict[str, object] = {
-        "role": role,
-        "kind": kind,
-        "publish": given.one(f"hold-{lead}") != "yes",
-        "identifier": "accept" if reason else "refuse",
-        "reason": reason or (column.reason if column.side_door == "accept" else ""),
-    }
+    # Who ticks it at one of a group holds that one back, whatever becomes of the others.
+    held = (given.one(f"hold-{lead}"), given.one(f"hold-{own}"))
+    entry: dict[str, object] = {"role": role, "kind": kind, "publish": "yes" not in held}
+    if f"reason-{own}" in given.fields:  # a card that does not ask for it says nothing about it
+        reason = given.one(f"reason-{own}").strip()
+        entry |= {
+            "identifier": "accept" if reason else "refuse",
+            "reason": reason or (column.reason if column.side_door == "accept" else ""),
+        }
     if role != "quasi" or kind != column.kind:
         entry |= {"round": None}
     if kind != column.kind:

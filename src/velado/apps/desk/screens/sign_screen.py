@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -10,14 +9,13 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from velado.apps.desk import evidencing, previewing, signing
-from velado.apps.desk.deciding import standing
+from velado.apps.desk.deciding import standing, told_decision
 from velado.apps.desk.door import Form, form
 from velado.apps.desk.project import changed_meanwhile, now, user
 from velado.apps.desk.screens._screen import go, page, project_of, settings_of
 from velado.apps.desk.screens.look_screen import finished
 from velado.apps.desk.walk import Walk
 from velado.errors import InputError
-from velado.release.side_doors.decisions import DECISIONS
 from velado.study.evidence import check_law
 from velado.text import Sentence, say
 
@@ -65,13 +63,13 @@ def show(request: Request) -> Response:
         purpose=purpose,
         waits=waits,
         released=signing.released(project),
-        # The line is for a shell, and paths may hold spaces.
-        key=None if key is None else shlex.quote(str(key)),
+        key=key,
+        before=[] if job is None else [one for one in signing.released(project) if one.run == job.name],
         done="done" in request.query_params,
         today=now()[:10],
         account=user(),
         doors=standing(walk.answers.doors, walk.recipe),
-        decisions=DECISIONS,
+        told_decision=told_decision,
     )
 
 

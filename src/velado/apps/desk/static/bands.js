@@ -2,13 +2,24 @@
 const editor = document.getElementById("bands-editor"), strip = editor.querySelector(".bands"), field = document.getElementById("edges");
 const low = Number(editor.dataset.low), high = Number(editor.dataset.high);
 const days = editor.dataset.kind === "days", DAY = 864e5;
-// Days are counted from the first of 1970, and written 2024-03-07.
-const read = (part) => (days ? Date.parse(part) / DAY : Number(part.replace(",", ".")));
+// Days are counted from the first of 1970, and written 2024-03-07; as the column writes them they are read too.
+const read = (part) => (days ? day(part) : Number(part.replace(",", ".")));
 const told = (value) => (days ? new Date(value * DAY).toISOString().slice(0, 10) : String(value));
 const whole = Number.isInteger(low) && Number.isInteger(high);
 const step = whole ? 1 : (high - low) / 200 || 1;
 const tidy = (value) => (whole ? Math.round(value) : Number(value.toPrecision(6)));
 const clamp = (value) => Math.min(high, Math.max(low, value));
+
+function day(part) {
+  if (/^\d{4}-\d\d-\d\d$/.test(part)) return Date.parse(part) / DAY;
+  const names = [];
+  const plain = editor.dataset.form.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const pattern = plain.replace(/%([dmY])/g, (_, name) => { names.push(name); return name === "Y" ? "(\\d{4})" : "(\\d{1,2})"; });
+  const found = new RegExp(`^${pattern}$`).exec(part);
+  if (!found || names.length !== 3) return NaN;
+  const at = Object.fromEntries(names.map((name, place) => [name, Number(found[place + 1])]));
+  return Date.UTC(at.Y, at.m - 1, at.d) / DAY;
+}
 
 function edges() {
   return [...new Set(field.value.split(/\s+/).filter(Boolean).map(read).filter(Number.isFinite))].sort((a, b) => a - b);

@@ -46,7 +46,7 @@ const whole = later(async (mine) => {
 
 form.addEventListener("input", (event) => {
   const told = document.getElementById(`${event.target.id}-told`);
-  if (told) told.textContent = event.target.value;
+  if (told) told.textContent = Number(event.target.value).toLocaleString(document.documentElement.lang);
   show();
 });
 show();

@@ -15,3 +15,13 @@ const count = later(async () => {
   form.dataset.counted = String(mine);
 });
 form.addEventListener("change", count);
+
+// What may name people is published as it is with a reason alone: the browser then asks for it on its card.
+function ask_why() {
+  for (const reason of form.querySelectorAll("input[name^='reason-']")) {
+    const number = reason.name.slice(7), held = form.elements[`hold-${number}`].checked;
+    reason.required = !held && ["sensitive", "other"].includes(form.elements[`role-${number}`].value);
+  }
+}
+form.addEventListener("change", ask_why);
+ask_why();

@@ -4,8 +4,10 @@ import { ask, token } from "/static/desk.js";
 const editor = document.getElementById("tree-editor"), said = document.getElementById("said"), label = document.getElementById("label");
 const tree = editor?.querySelector("[role=tree]");
 const marked = new Set();
+let current = null, renamed = null; // the line that had the focus last, and the one that the field is to rename
 const number = editor?.dataset.number;
 const kept = `velado-open-${location.pathname}`;
+const here = `velado-at-${location.pathname}`;
 const opened = new Set(JSON.parse(sessionStorage.getItem(kept) ?? "[]"));
 
 function item(node, level) {
@@ -34,6 +36,8 @@ function item(node, level) {
 async function fill(list, under, level, from = 0) {
   const reply = await fetch(`/hierarchies/${number}/nodes?under=${under}&from=${from}`, { headers: { accept: "application/json" } });
   const found = await reply.json();
+  // The hierarchy changed meanwhile, in another tab: the numbers of its branches are others.
+  if (!reply.ok) { said.textContent = [found.what, found.why, found.fix].filter(Boolean).join(" "); return; }
   for (const node of found.nodes) {
     const line = item(node, level);
     list.append(line);
@@ -82,13 +86,25 @@ function mark(line) {
   line.setAttribute("aria-selected", String(marked.has(id)));
 }
 
-async function edit(what, under = "", name = label.value) {
-  const ids = marked.size ? [...marked] : document.activeElement?.dataset?.id ? [document.activeElement.dataset.id] : [];
+// An edit loads the page anew: who works by keyboard goes on where the edit was.
+function stay(name) {
+  if (name) sessionStorage.setItem(here, name);
+}
+
+function back() {
+  const name = sessionStorage.getItem(here);
+  sessionStorage.removeItem(here);
+  const line = name && [...tree.querySelectorAll("[role=treeitem]")].find((one) => one.dataset.label === name);
+  if (line) focus(line);
+}
+
+async function edit(what, under = "", name = label.value, ids = marked.size ? [...marked] : current ? [current.dataset.id] : []) {
   if (!ids.length) { said.textContent = editor.dataset.ask; return; }
   const body = new URLSearchParams({ csrf: token, state: editor.dataset.state, what, under, label: name });
   ids.forEach((id) => body.append("node", id));
   try {
     const reply = await ask(`/hierarchies/${number}/edit`, body);
+    stay(what === "move" ? tree.querySelector(`[data-id="${under}"]`)?.dataset.label : name);
     location.assign(reply.go);
   } catch (error) {
     const told = error.said ?? {};
@@ -111,7 +127,9 @@ function focus(line) {
 if (tree && editor.dataset.root !== "") {
   await fill(tree, editor.dataset.root, 1);
   tree.querySelector("[role=treeitem]")?.setAttribute("tabindex", "0");
+  back();
   editor.dataset.ready = "yes";
+  tree.addEventListener("focusin", (event) => { current = event.target.closest("[role=treeitem]") ?? current; });
   tree.addEventListener("click", (event) => {
     const line = event.target.closest("[role=treeitem]");
     if (line && !event.target.closest("button")) { focus(line); mark(line); }
@@ -127,7 +145,7 @@ if (tree && editor.dataset.root !== "") {
       " ": () => mark(line),
       Enter: () => (line.hasAttribute("aria-expanded") ? flip(line) : mark(line)),
       m: () => edit("move", line.dataset.id),
-      F2: () => label.focus(),
+      F2: () => { renamed = line; label.value = line.dataset.label; label.focus(); label.select(); },
     };
     if (keys[event.key]) { event.preventDefault(); event.stopPropagation(); keys[event.key](); }
   });
@@ -147,10 +165,18 @@ if (tree && editor.dataset.root !== "") {
     const line = event.target.closest("[role=treeitem][aria-expanded]");
     if (line) edit("move", line.dataset.id);
   });
+  // Enter in the field does what brought a person there: F2 renames its line, marked lines become a group.
+  label.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") { renamed = null; label.value = ""; current?.focus(); }
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    if (renamed) edit("rename", "", label.value, [renamed.dataset.id]);
+    else if (marked.size) edit("group");
+    else said.textContent = editor.dataset.ask;
+  });
   for (const button of editor.querySelectorAll("[data-what]")) {
-    let before = null;
-    button.addEventListener("mousedown", () => { before = document.activeElement; });
-    button.addEventListener("click", () => { if (before?.dataset?.id && !marked.size) mark(before); edit(button.dataset.what); });
+    const only = button.dataset.what === "rename" ? () => (renamed ? [renamed.dataset.id] : undefined) : () => undefined;
+    button.addEventListener("click", () => edit(button.dataset.what, "", label.value, only()));
   }
 }
 

@@ -49,6 +49,7 @@
         input.setAttribute("aria-label", words.test_value);
         input.className = "value";
         if (text !== undefined) input.value = text;
+        input.required = true;
         input.addEventListener("change", write);
         place.replaceChildren(input);
       }
@@ -56,7 +57,7 @@
       if (given) test.value = given.test;
       fill_value(given ? given.value : undefined);
       column.addEventListener("change", () => { fill_tests(); fill_value(); write(); });
-      test.addEventListener("change", () => { fill_value(); write(); });
+      test.addEventListener("change", () => { fill_value(place.querySelector(".value")?.value); write(); });
       remove.addEventListener("click", () => { line.remove(); write(); by("add-condition").focus(); });
       line.append(column, " ", test, " ", place, " ", remove);
       return line;
@@ -85,7 +86,9 @@
       const tests = [...by("conditions").children].map(condition_sql).filter((one) => one);
       by("sql").value = `SELECT ${key ? quote(key) + ", " : ""}${what} FROM ${quote(table)}` +
         (tests.length ? ` WHERE ${tests.join(by("any").value === "or" ? " OR " : " AND ")}` : "") + (key ? ` GROUP BY ${quote(key)}` : "");
-      by("built").textContent = "";
+      // A condition without a value stands in no query: it is said, and nothing is priced or paid meanwhile (`required`).
+      by("built").textContent = by("conditions").querySelector(".value:invalid") ? words.unfinished
+        : by("of").options.length > 1 ? "" : words.no_bounds;
       changed();
     }
 
@@ -119,7 +122,7 @@
       const of = [...by("of").options].some((one) => one.value === (column || ""));
       const fits = query.aggregates.length === 1 && query.keys.length < 2 && !tests.includes(null) && of;
       by("built").textContent = fits ? "" : words.beyond_form;
-      if (!fits) return;
+      if (!fits) { by("conditions").replaceChildren(); parts(); return; }
       by("what").value = what;
       by("of").value = column || "";
       if (what === "QUANTILE") by("level").value = String(fraction(at));
@@ -137,6 +140,8 @@
       const keys = columns.filter((column) => column.group_by);
       by("of").replaceChildren(make("option", words.every_row, { value: "" }), ...numeric.map((c) => make("option", c.name)));
       by("by").replaceChildren(make("option", words.nothing, { value: "" }), ...keys.map((c) => make("option", c.name)));
+      // All but a count needs a column with bounds: where there is none, nothing else is offered.
+      for (const one of by("what").options) one.disabled = one.value !== "COUNT" && !numeric.length;
       by("what").value = "COUNT";
       by("conditions").replaceChildren();
       write();

@@ -90,7 +90,8 @@
     try { await job(event); } catch (problem) {
       if (!problem || !problem.what) throw problem;
       if (problem.code === "token") leave();
-      show(problem, near);
+      // How a program sends a token is no advice for who types one.
+      show(problem.code === "token" ? { ...problem, fix: words.token_fix } : problem, near);
     }
   };
 
@@ -177,6 +178,7 @@
   }
 
   async function price(before = false) {
+    if (!before && !by("ask").reportValidity()) return;
     empty("priced");
     priced(await call("POST", "/v1/price", request()), before);
   }

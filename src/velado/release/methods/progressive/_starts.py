@@ -77,23 +77,22 @@ def clustered(covers: RowCovers, rows: IntArray, k: int, block: int, seed: int) 
     >>> clustered(RowCovers.of(encoded(age=[20, 31, 21, 30])), np.arange(4), 2, 100, 0).tolist()
     [0, 1, 0, 1]
     """
-    record_of = covers.record_of[rows]
-    weight = np.bincount(record_of, minlength=covers.records).astype(np.int64)
-    present = np.flatnonzero(weight)
-    parts = [present]
+    present, record_of, weight = _present(covers, rows)
+    parts = [np.arange(present.size)]
     if present.size > block:
         random = np.array([2 * seed + 1], dtype=np.int64)
         order, begins = kd_blocks(
             np.ascontiguousarray(scaled(covers)[:, present]), np.ones(present.size, np.int64), block, random
         )
         # Every block must have a group's rows; what has too few stays with what comes next, the last with the one before.
-        through = np.cumsum(weight[present][order])
+        through = np.cumsum(weight[order])
         cuts = [0]
         for cut in begins[1:-1].tolist():
             before = through[cuts[-1] - 1] if cuts[-1] else 0
             if through[cut - 1] - before >= k and through[-1] - through[cut - 1] >= k:
                 cuts.append(cut)
-        parts = np.split(present[order], cuts[1:])
+        parts = np.split(order, cuts[1:]) if len(cuts) > 1 else parts
+    covers = _part_of(covers, present)
     moves: list[tuple[Int64Array, Int64Array, Int64Array]] = []
     offset = 0
     for part, (record, taken, into, count) in zip(
@@ -105,6 +104,17 @@ def clustered(covers: RowCovers, rows: IntArray, k: int, block: int, seed: int) 
         offset += count
     record, taken, into = (np.concatenate([move[i] for move in moves]) for i in range(3))
     return labels_of_moves(record_of, record, taken, into)
+
+
+def _present(covers: RowCovers, rows: IntArray) -> tuple[Int64Array, Int32Array, Int64Array]:
+    """The records that some rows have, the place among these of each row's, and how many of the rows each has."""
+    record_of = covers.record_of[rows]
+    if rows.size < covers.records // 16:  # a group of some dozens of rows must not cost what the table does
+        present, place, weight = np.unique(record_of, return_inverse=True, return_counts=True)
+        return present.astype(np.int64), place.astype(np.int32), weight
+    weight = np.bincount(record_of, minlength=covers.records)
+    present = np.flatnonzero(weight)
+    return present, (np.cumsum(weight > 0) - 1).astype(np.int32)[record_of], weight[present]
 
 
 _Moves = tuple[Int64Array, Int64Array, Int64Array, int]

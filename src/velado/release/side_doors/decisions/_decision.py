@@ -44,6 +44,15 @@ class Decision(ABC):
     def edit(self, column: Column, step: str, reason: str) -> Edit:
         """What it changes; refused where it cannot be done to such a column. The core judges it when it is run."""
 
+    def taken_back(self, column: Column) -> Column | None:
+        """The column without the decision, once what was done to it is done no longer; None where nobody knows how it was.
+
+        >>> from velado.release.side_doors.decisions import DECISIONS
+        >>> DECISIONS["hold"].taken_back(Column("cost", publish=False)).published
+        True
+        """
+        return column
+
     def fits(self, kinds: Sequence[str]) -> bool:
         """Whether it is offered for a door of columns of these *kinds*; none is a door of the whole table."""
         return bool(kinds) or self.for_the_table

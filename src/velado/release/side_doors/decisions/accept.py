@@ -34,6 +34,10 @@ class Accept(Decision):
         """Signed for and published, whatever the reason became."""
         return column.published and column.side_door == "accept"
 
+    def taken_back(self, column: Column) -> Column:
+        """Nobody signs for the column."""
+        return replace(column, side_door="refuse", reason="")
+
     def seen_in(self, column: Mapping[str, Any]) -> bool:
         """The schema says so."""
         return column.get("side_door") == "accept"

@@ -31,6 +31,10 @@ class Hold(Decision):
         """Whatever keeps it at home."""
         return not column.published
 
+    def taken_back(self, column: Column) -> Column:
+        """The column is published."""
+        return replace(column, publish=True)
+
     def seen_in(self, column: Mapping[str, Any]) -> bool:
         """An identifier is at home without a decision."""
         return column.get("publish") is False and column["role"] != "identifier"

@@ -24,3 +24,7 @@ class CallQuasi(Decision):
     def edit(self, column: Column, step: str, reason: str) -> Edit:
         """Its role is that of a quasi-identifier; the inventory of columns says so."""
         return Edit(replace(column, role="quasi"))
+
+    def taken_back(self, column: Column) -> None:
+        """Which role it had is not kept: Roles say it anew."""
+        return

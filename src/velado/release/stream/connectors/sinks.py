@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from velado.data.staging import write_file
 from velado.errors import OutputError
-from velado.release.stream.connectors.sources import connect, mqtt_client
+from velado.release.stream.connectors.mqtt_client import connect, mqtt_client
 from velado.release.stream.connectors.state_file import Parcel
 from velado.release.stream.stream_settings import StreamSettings
 from velado.text import say

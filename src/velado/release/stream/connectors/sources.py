@@ -9,18 +9,22 @@ import queue
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from velado.errors import InputError, MissingExtra
+from velado.errors import InputError
 from velado.release.stream.connectors.journal import Journal
+from velado.release.stream.connectors.mqtt_client import confirm, connect, mqtt_client
 from velado.release.stream.stream_settings import StreamSettings
 from velado.text import say
 
 MOST = 10_000
 """Messages handed on at once."""
+_GATHER, _PAUSE = 0.1, 0.005
+"""Seconds in which messages of a broker are gathered and confirmed before they are handed on, and between two looks."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -143,11 +147,12 @@ class MqttSource:
     def __init__(self, asked: StreamSettings, folder: Path, journal: Journal, position: Any) -> None:
         self.ended = False
         self._journal, self._replay = journal, iter(journal.read(position or 0))
-        self._waiting: queue.Queue[Any] = queue.Queue(asked.source.queue)
+        self._waiting, self._most = deque[Any](), asked.source.queue
+        self._arrived, self._closed = threading.Event(), False
         self._topic = asked.source.topic
         self._client = mqtt_client(asked, folder, asked.source.client)
         self._client.on_connect = self._connected
-        self._client.on_message = lambda client, userdata, message: self._waiting.put(message)
+        self._client.on_message = self._take
         connect(self._client, asked)
 
     def _connected(self, client: Any, userdata: Any, flags: Any, reason: Any, properties: Any) -> None:
@@ -158,14 +163,34 @@ class MqttSource:
         again = _some_of(self._replay)
         if again:
             return Arrived([data for _, data, _ in again], [at for at, _, _ in again], again[-1][2])
-        messages = _drained(self._waiting, seconds)
-        now = time.time()
-        payloads = [bytes(message.payload) for message in messages]
-        if payloads:
-            self._journal.append(payloads, [now] * len(payloads))
-            for message in messages:
-                self._client.ack(message.mid, message.qos)
-        return Arrived(payloads, [now] * len(payloads), self._journal.end)
+        payloads: list[bytes] = []
+        times: list[float] = []
+        until = time.monotonic() + _GATHER
+        while messages := self._there(seconds if not payloads else 0):
+            fresh = [bytes(message.payload) for message in messages]
+            payloads += fresh
+            times += [time.time()] * len(fresh)
+            self._journal.append(fresh, times[-len(fresh) :])
+            confirm(self._client, messages)
+            if len(payloads) >= MOST or time.monotonic() > until:
+                break
+            time.sleep(_PAUSE)  # a batch costs the same however few are in it
+        return Arrived(payloads, times, self._journal.end)
+
+    def _take(self, client: Any, userdata: Any, message: Any) -> None:
+        """In the client's thread, which reads no further while the queue is full."""
+        while len(self._waiting) >= self._most and not self._closed:
+            time.sleep(_PAUSE)
+        self._waiting.append(message)
+        if not self._arrived.is_set():
+            self._arrived.set()
+
+    def _there(self, seconds: float) -> list[Any]:
+        """The messages that wait, after so long for a first one; an event that is set too often only ends a wait early."""
+        if not self._waiting:
+            self._arrived.wait(seconds)
+        self._arrived.clear()
+        return [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST))]
 
     def settled(self, position: Any) -> None:
         """Journal files that end before *position* are removed."""
@@ -173,44 +198,10 @@ class MqttSource:
 
     def close(self) -> None:
         """The session stays with the broker, which keeps what comes."""
+        self._closed = True
         self._client.disconnect()
         self._client.loop_stop()
-
-
-def mqtt_client(asked: StreamSettings, folder: Path, name: str) -> Any:
-    """A client of the broker of [source], not yet connected; its session outlives it."""
-    try:
-        import paho.mqtt.client as mqtt
-        from paho.mqtt.enums import CallbackAPIVersion
-    except ImportError:
-        raise MissingExtra(
-            "MQTT needs the library paho-mqtt, which is not installed.",
-            "Messages of a broker cannot be read without it.",
-            'Install it with: pip install "velado[stream]"',
-        ) from None
-    client = mqtt.Client(CallbackAPIVersion.VERSION2, client_id=name, clean_session=False, manual_ack=True)
-    source = asked.source
-    if source.ca_file:
-        client.tls_set(str(folder / source.ca_file))
-    if source.username:
-        secret = (folder / source.password_file).read_text("utf-8").strip() if source.password_file else None
-        client.username_pw_set(source.username, secret)
-    return client
-
-
-def connect(client: Any, asked: StreamSettings) -> None:
-    """Connected, and read in a thread of the client's own; or an error."""
-    try:
-        client.connect(asked.source.host, asked.source.port)
-    except OSError:
-        raise InputError(
-            say(
-                "The broker at {host}:{port} does not answer.", host=asked.source.host, port=asked.source.port
-            ),
-            "No record can be read or published.",
-            "Check host and port in [source], and that the broker runs.",
-        ) from None
-    client.loop_start()
+        self._journal.close()
 
 
 class _CsvLines:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from velado.report.blocks import Section, Table, section
-from velado.report.evidence.document import smallest_behind_doors
-from velado.report.phrases import phrase, promise_named, verdict_of
-from velado.text import NOTHING, count, join, listed, plain, say, share
+from velado.report.evidence.document import all_columns, smallest_behind_doors
+from velado.report.phrases import decision_told, phrase, promise_named, verdict_of
+from velado.text import count, join, listed, plain, say, share
 
 Document = Mapping[str, Any]
 
@@ -138,7 +138,7 @@ def singling_out_told(document: Document) -> str:
     """How far a person can be singled out of the published table.
 
     >>> from velado.testing.examples import small_evidence
-    >>> singling_out_told(small_evidence().document)
+    >>> singling_out_told(small_evidence().document).split("; ")[0]
     'smallest group 2 rows, 0 rows alone, highest chance 50.0%'
     """
     measured = document["measured"]
@@ -151,11 +151,22 @@ def singling_out_told(document: Document) -> str:
         alone=found["unique_rows"],
         risk=share(found["highest_risk"]),
     )
-    behind = smallest_behind_doors(measured)
-    if behind is None:
-        return told
-    more = say("{behind:,} for who also reads {columns}", behind=behind[0], columns=listed(behind[1]))
-    return join((told, more), "; ")
+    parts: list[str] = [told]
+    behind, together = smallest_behind_doors(measured), all_columns(measured)
+    if behind is not None:
+        parts.append(
+            say("{behind:,} for who also reads {columns}", behind=behind[0], columns=listed(behind[1]))
+        )
+    if together is not None:
+        parts.append(
+            say(
+                "by all published columns together {alone:,} of {of:,} {unit} are like nobody else",
+                alone=together["alone"],
+                of=together["units"],
+                unit=phrase(together["unit"]),
+            )
+        )
+    return join(parts, "; ")
 
 
 def linkability_told(document: Document) -> str:
@@ -177,7 +188,7 @@ def inference_told(document: Document) -> str:
 
     >>> from velado.testing.examples import small_evidence
     >>> inference_told(small_evidence().document)
-    'illness: guessed right in 0.0%, without the table in 0.0%'
+    'illness: guessed right in 0.0%, without the table in 37.5%'
     """
     measured = document["measured"]
     if measured is None:
@@ -195,13 +206,19 @@ def inference_told(document: Document) -> str:
 
 
 def decisions_told(document: Document) -> str:
-    """What somebody signed for.
+    """What somebody decided about columns, and why where a reason was given.
 
     >>> from velado.testing.examples import small_evidence
     >>> decisions_told(small_evidence().document)
     'none'
     """
-    made = [f"{one['column']} ({one['reason'] or NOTHING})" for one in document["found"]["decisions"]]
+    made = [
+        say("{column}: {decision} ({reason})", column=one["column"], decision=told, reason=one["reason"])
+        if one["reason"]
+        else say("{column}: {decision}", column=one["column"], decision=told)
+        for one in document["found"]["decisions"]
+        for told in [decision_told(one["decision"], one["about"])]
+    ]
     return listed(made) if made else say("none")
 
 
@@ -238,7 +255,7 @@ TECHNICAL = {
     "singling out": Field(say("Singling out"), singling_out_told),
     "linkability": Field(say("Linkability"), linkability_told),
     "inference": Field(say("Inference"), inference_told),
-    "decisions": Field(say("Columns somebody signed for, and why"), decisions_told),
+    "decisions": Field(say("Decisions about columns, and why"), decisions_told),
 }
 """Fields that the document answers."""
 
@@ -252,6 +269,7 @@ STATED = {
     "retention": Field(say("How long it is kept"), stated="retention"),
     "measures": Field(say("Safeguards around the table"), stated="measures"),
     "remarks": Field(say("Remarks"), stated="remarks"),
+    "expert": Field(say("Name, qualification and signature of the expert"), stated="expert"),
     "signed_by": Field(say("Signed by"), stated="signed_by"),
     "approved_by": Field(say("Approved by"), stated="approved_by"),
 }

@@ -119,7 +119,9 @@ HIPAA = Law(
             say("Determination: the risk is very small, because"),
             fields("measures", "retention", "remarks"),
         ),
-        Part(say("The expert"), fields("signed_by", "approved_by")),
+        # Who signs a release is no expert in the rule's sense unless somebody says so.
+        Part(say("The expert"), fields("expert")),
+        Part(say("Signatures"), fields("signed_by", "approved_by")),
     ),
     further=lambda document: (_eighteen(document), _expert(document)),
 )

@@ -9,7 +9,8 @@ import numpy as np
 
 from velado.compiled import njit
 from velado.data.encode import EncodedColumn, EncodedTable
-from velado.data.partition import FloatArray, Int32Array, Int64Array, group_by_codes
+from velado.data.partition import FloatArray, Int32Array, Int64Array
+from velado.data.tallies import squares_met
 from velado.release.methods.progressive.objectives._ingredients import MomentSums, RecordMoments
 from velado.release.methods.progressive.objectives._shown_groups import PerCell, ShownGroups
 from velado.text import say
@@ -176,12 +177,10 @@ def squares_within(groups: ShownGroups) -> dict[str, float]:
         middle = sums / sizes
         out[data.columns[at].name] += float(((z - middle[group]) ** 2).sum())
     for at, values, weight in moments.categories:
-        value = values[data.columns[at].codes[kept]]
-        pair, count = group_by_codes([group, value], [max(groups.count, 1), int(values.max()) + 1])
-        rows = np.bincount(pair, minlength=count)
-        first = np.zeros(count, dtype=np.int64)
-        first[pair] = group
-        out[data.columns[at].name] += weight * float(rows.sum() - (rows**2 / sizes[first]).sum())
+        order, starts = groups.classes.members()
+        every = np.append(starts, order.size)
+        squares = squares_met(values[data.columns[at].codes], order, every, int(values.max()) + 1)
+        out[data.columns[at].name] += weight * float(order.size - (squares / sizes).sum())
     return out
 
 
