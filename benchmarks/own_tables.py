@@ -1,6 +1,6 @@
 """Ten made-up tables that nothing was tuned on: does the default lose least on them too, and what does it cost?
 
-`python -m benchmarks losses --own` prints them. Every table comes from its own seed; the columns have the shapes that
+`python -m benchmarks losses --only own` prints them. Every table comes from its own seed; the columns have the shapes that
 tables about people have: skewed incomes, dates with weekly waves, trees of places and diagnoses, blanks, many equal rows.
 """
 

@@ -244,6 +244,27 @@ def test_clusters_are_left_out_where_small_parts_show_that_boxes_win(monkeypatch
     assert not _starts._seeds_may_win(covers, _starts.Start(_starts.BOXES, alone, 0.0), 5, 0)
 
 
+def test_a_few_rows_have_the_records_that_a_look_at_the_whole_table_finds():
+    from velado.release.methods.progressive import _starts
+
+    draw = np.random.default_rng(4)
+    covers = RowCovers.of(EncodedTable((number("n", draw.integers(0, 300, 2_000)),), 2_000))
+    for rows in (draw.permutation(2_000)[:9], draw.permutation(2_000)[:900]):  # by sorting, by counting
+        present, place, weight = _starts._present(covers, rows)
+        assert present[place].tolist() == covers.record_of[rows].tolist()
+        assert weight.tolist() == np.bincount(place).tolist() and (np.diff(present) > 0).all()
+
+
+def test_a_search_of_many_rounds_cools_further():
+    from velado.release.methods.progressive._annealing import Schedule
+
+    few, many = (
+        Schedule.of(rows=rows, columns=13, least=5, droppable=0, effort=1.0) for rows in (20_000, 900)
+    )
+    assert few.rounds < 300 < 600 < many.rounds
+    assert many.coolest == few.coolest / 2
+
+
 def test_what_a_table_remembers_of_a_search_changes_no_later_one():
     def table() -> EncodedTable:
         return encode(read_table(hospital_csv(), schema_from(hospital_schema())))

@@ -27,6 +27,11 @@ _MANY, _MANY_MORE = 22_000, 30_000
 _HEAT = 0.1
 _COOLEST = 0.2
 """What is left of the heat before the last round, which has none."""
+_SLOW, _SLOWEST = 300, 600
+"""From the first to the second of these numbers of rounds a search cools further, down to half of that: what few rounds need
+to wander, many have had."""
+_SMALL, _CACHED = 10_000, 0.15
+"""Below so many rows a step takes less time than is reckoned, the fewer the less: up to so much more is done."""
 _THREADS = 2
 _TOGETHER = 64
 """Rows are visited by such heaps of near ones."""
@@ -143,6 +148,7 @@ class Schedule:
     seeds: int = 1
     droppable: int = 0
     heat: float = _HEAT
+    coolest: float = _COOLEST
 
     @classmethod
     def of(
@@ -151,18 +157,21 @@ class Schedule:
         """As many rounds as *effort* allows on a table of that size, *fewest* at least: a count of steps, never a clock.
 
         >>> Schedule.of(rows=8, columns=2, least=2, droppable=0, effort=1.0)
-        Schedule(rounds=28, seeds=6, droppable=0, heat=0.1)
+        Schedule(rounds=28, seeds=6, droppable=0, heat=0.1, coolest=0.2)
         """
         # In microseconds of one core, measured; what counts is how it grows.
         sweep = _SWEEPS * rows * (0.7 + 0.006 * min(least, 40) * columns)
         rebuild = 6 + 0.0125 * least * least * columns
         rebuilds = _REBUILDS * min(1.0, 10 / least) * rows / least
         allowed = effort * 1e6 * (2.45 - 0.95 * spared(rows) + 0.4e-5 * max(rows - _FEW_ROUNDS, 0))
+        allowed *= 1 + _CACHED * max(1 - rows / _SMALL, 0.0)
         seeds = 6 if rows <= 500 else 1
         rounds = int(allowed / (sweep + rebuild * rebuilds + 50) / seeds)
         most = int((20 + rows) * max(effort, 1.0))
         # Where rounds are few, heat that the first of them must give up is a round lost.
-        return cls(max(min(rounds, most), fewest), seeds, droppable, _HEAT if rows <= _MANY else _HEAT / 2)
+        rounds = max(min(rounds, most), fewest)
+        coolest = _COOLEST * _SLOW / min(max(rounds, _SLOW), _SLOWEST)
+        return cls(rounds, seeds, droppable, _HEAT if rows <= _MANY else _HEAT / 2, coolest)
 
 
 def annealed(
@@ -202,7 +211,7 @@ def annealed(
             heat = schedule.heat
             r = 0
             while r < rounds:
-                cool = _COOLEST ** (r / max(rounds - 1, 1)) if r < rounds - 1 else 0.0
+                cool = schedule.coolest ** (r / max(rounds - 1, 1)) if r < rounds - 1 else 0.0
                 if judge is None:
                     search.round(heat * cool)
                     if r == 0 and search.cost > search.first and heat > 1e-3:

@@ -119,11 +119,11 @@ def searched_for(
     least = max(goal.least_rows, 1)
     limit = goal.suppressible(data.rows)
     offered, ended = list(starts), goal.reads_sensitive
+    stopped = Stopped() if stopped is None else stopped
     if "sse" in mixture.weights and not ended:
         offered.append(_mdav_start(data, covers, goal))
     if not ended:
         schedule = Schedule.of(data.rows, len(data.columns), least, limit, effort)
-        stopped = Stopped() if stopped is None else stopped
         offered.append(_searched_by_loss(data, covers, goal, starts, schedule, seed, stopped))
         ended = stopped.by_key
     values = [mixture.value(data, one.labels) for one in offered]
@@ -137,23 +137,31 @@ def searched_for(
     steps = replace(
         _STEPS, drop=lambda _: mixture.dropped(data.rows, world.mix, float(world.measure.most.sum()))
     )
-    # Groups may cost less by themselves and not as they are published: then the next start is tried, and the best kept.
-    for number, at in enumerate(order[:_TRIES]):
+    # Groups may cost less by themselves and not as they are published: then the next start is tried. A small table, which is
+    # searched with several seeds, is searched from every start: the best one does not always lead lowest.
+    schedule = Schedule.of(data.rows, len(data.columns), least, limit, effort * mixture.pace)
+    small = schedule.seeds > 1
+    tried = order if small else order[:_TRIES]
+    schedule = replace(schedule, seeds=max(schedule.seeds // len(tried), 1))
+    found, after = begun.labels, before
+    for number, at in enumerate(tried):
         labels = annealed(
             world,  # type: ignore[arg-type]  # the fields of a World and more
             offered[at].labels,
             least,
-            Schedule.of(data.rows, len(data.columns), least, limit, effort * mixture.pace),
+            schedule,
             seed,
-            lambda share, cost, number=number: told((number + share) / _TRIES, cost / scale),  # type: ignore[misc]
+            lambda share, cost, number=number: told((number + share) / len(tried), cost / scale),  # type: ignore[misc]
             judge=None if goal.rows_only else partial(goal.holds_in_parts, data),
             steps=steps,
             stopped=stopped,
         )
-        after = mixture.value(data, labels)
-        if after < before:
-            return Searched(labels, begun, before, after)
-    return Searched(begun.labels, begun, before, before)
+        value = mixture.value(data, labels)
+        if value < after:
+            found, after = labels, value
+        if stopped.by_key or (after < before and not small):
+            break
+    return Searched(found, begun, before, after)
 
 
 def _scale(data: EncodedTable, mixture: ObjectiveMixture) -> float:
