@@ -20,6 +20,8 @@ ALL = (
     "desk",
     "service",
     "reply_times",
+    "workloads",
+    "synthetic",
     "paillier",
     "parties",
     "evaluation",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from velado.data.inspect import ColumnFinding, Inspection
 from velado.data.kinds import MissingCode
 from velado.data.schema_domains import as_toml
+from velado.data.toml_keys import toml_key
 from velado.text import Sentence, join, say, say_n, told
 
 
@@ -59,8 +59,7 @@ def schema_toml(inspection: Inspection) -> str:
             )
         lines += map(_remark, _asking(finding))
         lines += [_remark(_of_code(code)) for code in inspection.missing_codes if code.column == finding.name]
-        bare = re.fullmatch(r"[A-Za-z0-9_-]+", finding.name)
-        key = finding.name if bare else as_toml(finding.name)
+        key = toml_key(finding.name)
         lines += _table(f"columns.{key}", schema.columns[finding.name].to_dict())
         if schema.columns[finding.name].max_rows is not None:
             confirm = say(

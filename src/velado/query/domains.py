@@ -15,6 +15,7 @@ from typing import Any
 from velado.data.numbers import with_point
 from velado.data.schema import Column, Schema, TaxonomySpec
 from velado.data.taxonomy import ROOT_LABEL
+from velado.data.toml_keys import toml_key
 from velado.errors import QueryRefused
 from velado.query.needs import Grid, GroupKey
 from velado.query.values import Aggregate
@@ -46,7 +47,10 @@ def key_of(schema: Schema, column: str, limit: int = MOST_VALUES) -> GroupKey:
         raise QueryRefused(
             say("Column '{column}' is a date without declared values, so it has no keys.", column=column),
             "Days found in the rows would tell who is there.",
-            say("Filter by it in WHERE, or declare the days as values in [columns.{column}].", column=column),
+            say(
+                "Filter by it in WHERE, or declare the days as values in [columns.{column}].",
+                column=toml_key(column),
+            ),
         )
     else:
         domain = _leaves(declared)
@@ -124,7 +128,7 @@ def _checked(column: Column, values: tuple[str, ...], decimal: str) -> tuple[str
                 kind=column.kind,
             ),
             "A row must belong to one key at most.",
-            say("Correct values, kind or format in [columns.{column}].", column=column.name),
+            say("Correct values, kind or format in [columns.{column}].", column=toml_key(column.name)),
         )
     return values
 
@@ -137,7 +141,10 @@ def _numbers(column: Column, limit: int, decimal: str) -> tuple[str, ...]:
                 column=column.name,
             ),
             "Numbers are grouped by their declared grid, and numbers found in the rows would tell of them.",
-            say("Declare bounds and step in [columns.{column}], or ask for a HISTOGRAM.", column=column.name),
+            say(
+                "Declare bounds and step in [columns.{column}], or ask for a HISTOGRAM.",
+                column=toml_key(column.name),
+            ),
         )
     grid = Grid.of(column)
     if grid.high - grid.low >= limit:
@@ -187,7 +194,7 @@ def _leaves(column: Column) -> tuple[str, ...]:
             _why_none(spec),
             say(
                 'Declare values = ["...", "..."] in [columns.{column}], or a taxonomy file.',
-                column=column.name,
+                column=toml_key(column.name),
             ),
         )
     return tuple(dict.fromkeys(leaf for leaf in found if leaf not in ("", ROOT_LABEL)))

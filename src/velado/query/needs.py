@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from velado.data.schema import Column
+from velado.data.toml_keys import toml_key
 from velado.errors import QueryRefused
 from velado.query.identity import TableIdentity
 from velado.query.unit import Unit
@@ -80,7 +81,10 @@ class Grid:
             raise QueryRefused(
                 say("Column '{column}' is not declared numeric.", column=column.name),
                 "Sums, averages and quantiles are defined for numbers alone.",
-                say('Ask COUNT, or declare kind = "numeric" in [columns.{column}].', column=column.name),
+                say(
+                    'Ask COUNT, or declare kind = "numeric" in [columns.{column}].',
+                    column=toml_key(column.name),
+                ),
             )
         if column.bounds is None:
             raise QueryRefused(
@@ -88,7 +92,7 @@ class Grid:
                 "Without public bounds one row could move the answer without limit, and bounds read off the rows would tell of them.",
                 say(
                     "Declare bounds = [low, high] in [columns.{column}] from what is publicly known.",
-                    column=column.name,
+                    column=toml_key(column.name),
                 ),
             )
         return _declared(column.name, (column.bounds[0], column.bounds[1]), column.step)

@@ -335,7 +335,7 @@ class Session:
         analyst: str | None = None,
         confidence: float | Fraction = 0.95,
     ) -> WorkloadAnswer:
-        """Several COUNT and HISTOGRAM questions for one charge, none less exact than asked one by one with an equal share, see `answer`."""
+        """Several COUNT and HISTOGRAM questions for one charge; the noise of each has at most the mean square of that when asked alone with an equal share, see `answer`."""
         level = confidence_level(confidence)
         who = self.analyst if analyst is None else analyst_name(analyst)
         made = self.price_workload(queries, spend, within=within, confidence=level)

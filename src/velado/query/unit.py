@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Annotated, ClassVar, Literal
 
 from velado.data.schema import Schema
+from velado.data.toml_keys import toml_key
 from velado.errors import ParameterError
 from velado.query.budget import Facts, plain
 from velado.settings import Setting, settings
@@ -161,6 +162,6 @@ class Unit:
                     column=column.name,
                 ),
                 "Without a declared most one group could move an answer without limit.",
-                say("Add for example max_rows = 4 to [columns.{column}].", column=column.name),
+                say("Add for example max_rows = 4 to [columns.{column}].", column=toml_key(column.name)),
             )
         return cls(column.name, column.max_rows)

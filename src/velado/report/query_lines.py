@@ -23,6 +23,7 @@ from velado.query.budget import (
 )
 from velado.query.draws import DrawFacts
 from velado.query.plan import PlanFacts, ValueReading
+from velado.query.running.running_total import RunningRelease
 from velado.query.store import QUESTION, Entry
 from velado.query.unit import Promise
 from velado.query.workload.workload import WorkloadAnswer
@@ -203,6 +204,14 @@ def workload_lines(
     yield _intervals(answer.guarantee, confidence)
     yield from answer.notes
     yield from _paid(answer.guarantee, answer.cost, answer.stored, delta)
+
+
+def running_lines(release: RunningRelease, delta: Fraction | None) -> Iterator[str]:
+    """What a running total says below its numbers: how exact it is, the promise over all deliveries, and the cost."""
+    yield from release.notes
+    if any(None in row for row in release.frame.iter_rows()):
+        yield say("A key shown as - stands for rows whose value is missing or not declared.")
+    yield from _paid(release.guarantee, release.cost, release.stored, delta)
 
 
 def _paid(promise: Promise, cost: Cost, stored: bool, delta: Fraction | None) -> Iterator[str]:

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Annotated, ClassVar
 
 from velado.data.schema import Schema
+from velado.data.toml_keys import toml_key
 from velado.errors import ParameterError, QueryRefused
 from velado.query import noise
 from velado.query.accuracy import USUAL, Wish, chance, check_total, rounded_up
@@ -296,6 +297,6 @@ def _outline(query: Query, schema: Schema, unit: Unit, measure: Measure, running
         raise ParameterError(
             say("The unit's column '{column}' is declared as a number or a date.", column=unit.column),
             "Over several deliveries people are known by the text in it.",
-            say('Declare kind = "text" in [columns.{column}].', column=unit.column),
+            say('Declare kind = "text" in [columns.{column}].', column=toml_key(unit.column)),
         )
     return plan(query, schema, unit, measure, Fraction(1))

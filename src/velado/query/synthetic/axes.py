@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from velado.data.schema import Column, Schema
+from velado.data.toml_keys import toml_key
 from velado.errors import ParameterError, QueryRefused
 from velado.query.domains import decimal_text, key_of
 from velado.query.needs import Grid
@@ -188,11 +189,11 @@ def _fixes(columns: Sequence[Column], schema: Schema) -> Iterator[str]:
             Axis.of(schema, column.name)
         except QueryRefused as error:
             if column.kind == "numeric" and column.bounds is None and column.values is None:
-                yield say("Add bounds = [low, high] to [columns.{column}].", column=column.name)
+                yield say("Add bounds = [low, high] to [columns.{column}].", column=toml_key(column.name))
             elif column.values is None and column.kind != "numeric":
                 yield say(
                     'Add values = ["...", "..."] to [columns.{column}], or leave the column out.',
-                    column=column.name,
+                    column=toml_key(column.name),
                 )
             else:
                 yield error.fix

@@ -1,4 +1,4 @@
-"""A workload: several COUNT and HISTOGRAM questions for one charge, no question less exact than asked one by one.
+"""A workload: several COUNT and HISTOGRAM questions for one charge, no question noisier, in the mean over its values, than asked one by one.
 
 One by one, each count would get the same share of the spend. Drawn together, all are read off a few noisy tables by least squares;
 the strategy is taken only if, by the computed variances, no question's mean variance is above its own at that share. Questions that
@@ -25,7 +25,7 @@ from velado.query.accuracy import USUAL, Wish, accuracy_sentence, check_total, r
 from velado.query.answer import Cost, bin_names, frame, key_columns
 from velado.query.answer_size import MOST_NUMBERS
 from velado.query.budget import Facts, Measure, plain
-from velado.query.consistency import ends
+from velado.query.consistency import ends, projected, rounded
 from velado.query.needs import ClassKey, Counts, Engine, GridCells, Rows, cells_of
 from velado.query.noise import Mechanism, mixed_factor, sensitivity, standard_deviation
 from velado.query.plan import QueryPlan, carry_out, name_of, plan, plan_within, wrong_shape
@@ -64,6 +64,12 @@ class WorkloadPlan:
     draws: tuple[TableDraw, ...]
     charge: Fraction
     wish: tuple[Wish, Fraction] | None = None
+    asked: tuple[tuple[int, Query], ...] = ()
+
+    @property
+    def questions(self) -> tuple[tuple[int, Query], ...]:
+        """The questions in the order they were asked, each with the place of its plan: equal ones have one plan, and are paid once."""
+        return self.asked or tuple((at, one.query) for at, one in enumerate(self.plans))
 
     @property
     def mechanism(self) -> Mechanism:
@@ -100,13 +106,15 @@ class WorkloadPlan:
     def sentences(self, confidence: Fraction = USUAL) -> list[Sentence]:
         """By how much the values of each question are off at most, and how they are drawn."""
         out = []
-        for number, (one, widths) in enumerate(zip(self.plans, self.widest(confidence), strict=True), 1):
-            for aggregate, width in zip(one.query.aggregates, widths, strict=True):
+        widest = self.widest(confidence)
+        for number, (at, query) in enumerate(self.questions, 1):
+            for aggregate, width in zip(query.aggregates, widest[at], strict=True):
                 said = accuracy_sentence(
                     name_of(aggregate), {"half_width": width, "mostly_noise": False}, confidence
                 )
                 out.append(say("Question {number}, {sentence}", number=number, sentence=said))
-        together = len(self.plans) - len(self.alone)
+        single = sum(at in self.alone for at, _ in self.questions)
+        together = len(self.questions) - single
         if together:
             out.append(
                 say_n(
@@ -116,15 +124,14 @@ class WorkloadPlan:
                     tables=len(self.draws),
                 )
             )
-        if self.alone:
-            out.append(
-                say_n("{n} question is drawn alone.", "{n} questions are drawn one by one.", len(self.alone))
-            )
+        if single:
+            out.append(say_n("{n} question is drawn alone.", "{n} questions are drawn one by one.", single))
         return out
 
     def to_dict(self, confidence: Fraction = USUAL) -> Facts:
         """Charge, tables and the largest half-width of each value, as JSON has it."""
         columns = () if self.strategy is None else self.strategy.space.columns
+        widest = self.widest(confidence)
         return {
             "measure": self.measure,
             "charge": str(self.charge),
@@ -140,10 +147,10 @@ class WorkloadPlan:
                 }
                 for draw in self.draws
             ],
-            "alone": list(self.alone),
+            "alone": [place for place, (at, _) in enumerate(self.questions) if at in self.alone],
             "questions": [
-                {"query": json.loads(one.query.canonical()), "half_widths": widths}
-                for one, widths in zip(self.plans, self.widest(confidence), strict=True)
+                {"query": json.loads(query.canonical()), "half_widths": widest[at]}
+                for at, query in self.questions
             ],
         }
 
@@ -166,6 +173,7 @@ def plan_workload(
     queries: Sequence[Query], schema: Schema, unit: Unit, measure: Measure, spend: Fraction
 ) -> WorkloadPlan:
     """The plan of a workload for at most *spend*; QueryRefused where a question is no count or the schema does not allow it."""
+    queries, asked = _once(queries)
     outlines = _outlines(queries, schema, unit, measure)
     found = _strategy(outlines, schema, measure)
     number = sum(len(one.query.aggregates) for one in outlines)
@@ -173,7 +181,8 @@ def plan_workload(
     for at in _alone(outlines, found):
         share = spend * len(outlines[at].query.aggregates) / number
         plans[at] = plan(outlines[at].query, schema, unit, measure, share)
-    return _drawn(plans, found, spend * (0 if found is None else len(found[1])) / number)
+    made = _drawn(plans, found, spend * (0 if found is None else len(found[1])) / number)
+    return replace(made, asked=asked)
 
 
 def plan_workload_within(
@@ -191,6 +200,7 @@ def plan_workload_within(
     Questions that are alone pay for their own wish. Another strategy, made for the wish, might cost less. Where both are less than
     the *least* a question spends, all shares grow alike.
     """
+    queries, every = _once(queries)
     outlines = _outlines(queries, schema, unit, measure)
     found = _strategy(outlines, schema, measure)
     asked = (wish, confidence)
@@ -209,7 +219,20 @@ def plan_workload_within(
             single[at] = plan_within(outlines[at].query, schema, unit, measure, wish, confidence, least=own)
         made = _drawn(single, found if made.draws else None, part * more, asked)
     check_total(made.charge, measure)
-    return made
+    return replace(made, asked=every)
+
+
+def _once(queries: Sequence[Query]) -> tuple[list[Query], tuple[tuple[int, Query], ...]]:
+    """The different questions, and for each that was asked which of them it is: by what is counted, whatever it is called."""
+    known: dict[str, int] = {}
+    first: list[Query] = []
+    asked = []
+    for query in queries:
+        at = known.setdefault(query.canonical(), len(first))
+        if at == len(first):
+            first.append(query)
+        asked.append((at, query))
+    return first, tuple(asked)
 
 
 def _limits(outlines: Sequence[QueryPlan], schema: Schema, wish: Wish) -> list[float]:
@@ -442,13 +465,30 @@ def frames(made: WorkloadPlan, drawn: Sequence[Counts], confidence: Fraction) ->
         one = made.plans[item.question]
         low, high = ends(values.ravel(), made.half_widths(item, confidence).ravel())
         name = name_of(one.query.aggregates[item.aggregate])
-        shown = np.maximum(np.rint(values.ravel()), 0).astype(np.int64)
+        shown = _possible(values.ravel())
         found = columns.setdefault(item.question, _keys(one))
         found[name] = pl.Series(shown)
         found[f"{name}_low"] = pl.Series(np.minimum(low, shown))
         found[f"{name}_high"] = pl.Series(np.maximum(high, shown))
     out.update({at: pl.DataFrame(found) for at, found in columns.items()})
-    return [out[at] for at in range(len(made.plans))]
+    return [_called(out[at], made.plans[at].query, query) for at, query in made.questions]
+
+
+def _possible(values: Floats) -> Counts:
+    """Whole numbers of at least 0 nearest to the values, with their sum: what a question that is asked alone gets too, for nothing."""
+    if values.size == 0 or float(values.min()) >= 0:
+        return np.rint(values).astype(np.int64)
+    total = max(0, round(float(values.sum())))
+    parent = np.zeros(values.size, dtype=np.int64)
+    return rounded(projected(values, total), parent, np.array([total], dtype=np.int64))
+
+
+def _called(found: pl.DataFrame, drawn: Query, asked: Query) -> pl.DataFrame:
+    """The answer under the names that were asked for, where an equal question was drawn under others."""
+    names: dict[str, str] = {}
+    for one, other in zip(drawn.aggregates, asked.aggregates, strict=True):
+        names |= {name_of(one) + end: name_of(other) + end for end in ("", "_low", "_high", "_bin")}
+    return found.rename({old: new for old, new in names.items() if old in found.columns and old != new})
 
 
 def _keys(one: QueryPlan) -> dict[str, pl.Series]:

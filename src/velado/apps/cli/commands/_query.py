@@ -65,7 +65,7 @@ def query(
             "--workload FILE",
             help=(
                 "Instead of SQL: a file of several COUNT and HISTOGRAM questions, each ended by a semicolon, asked together for "
-                "one charge; none is less exact than asked one by one with an equal share."
+                "one charge; the mean square of the noise of each is at most that of asking it alone with an equal share."
             ),
         ),
     ] = None,

@@ -54,7 +54,7 @@ def running(
         )
     with show.waiting():
         from velado.data.io import read_schema
-        from velado.query.budget import Budget
+        from velado.query.budget import Budget, measure_word
         from velado.query.running.running_total import RunningTotal, price_running
         from velado.query.store import create_ledger, ledger_exists, open_soon
 
@@ -77,7 +77,11 @@ def running(
         asked = Budget(measure, made.charge, None if allowed is None else allowed.delta)
         total = price.total(asked)
     if price.price:
-        cost = say("All totals together cost {measure} {cost:.6g}.", measure=measure, cost=float(made.charge))
+        cost = say(
+            "All totals together cost {measure} {cost:.6g}.",
+            measure=measure_word(measure),
+            cost=float(made.charge),
+        )
         show.result(made.to_dict(), [*made.sentences(), cost])
         return
     assert place is not None
@@ -105,15 +109,12 @@ def running(
             )  # fmt: skip
             table, known = _delivery(file, declared, unit, engine)
             found = series.add(table, known=known)
-    rows = [["" if cell is None else str(cell) for cell in row] for row in found.frame.iter_rows()]
+    rows = [["-" if cell is None else str(cell) for cell in row] for row in found.frame.iter_rows()]
     title = say("Total after delivery {number} of {releases}", number=found.number, releases=releases)
-    left = say(
-        "Left in the ledger: {measure} {left:.6g} of {budget:.6g}.",
-        measure=measure,
-        left=float(found.cost.left),
-        budget=float(held.total),
-    )
-    show.result(found.to_dict, [show.table(title, list(found.frame.columns), rows), *found.notes, left])
+    from velado.report.query_lines import running_lines
+
+    lines = running_lines(found, held.delta)
+    show.result(found.to_dict, [show.table(title, list(found.frame.columns), rows), *lines])
 
 
 def _delivery(
