@@ -12,7 +12,7 @@ from velado.errors import InputError, ProtocolError
 from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.net.identity import Ed25519PrivateKey, Identity
 from velado.learning.net.job_register import column_marks
-from velado.learning.protocols.parts import EarlierJob
+from velado.learning.protocols.parts import EarlierJob, refuse_difference
 from velado.learning.protocols.protocol_registry import PROTOCOLS
 from velado.learning.protocols.role import make_role
 from velado.learning.regression.census import census_of, points_of, refuse_small_cells
@@ -286,3 +286,17 @@ def test_rows_whose_weight_is_next_to_nothing_do_not_count(light: str) -> None:
     transcript = deliver(roles)
     assert all(role.outcome is None for role in roles.values())
     assert sum(m.kind == "masked" for m in transcript.messages) == CLIENTS  # the counts, and nothing else
+
+
+def test_jobs_that_show_one_client_together_are_refused_though_any_two_may_be() -> None:
+    columns = {"age": "77"}
+    before = [
+        EarlierJob(job=str(k), roster=tuple(one), columns=columns) for k, one in enumerate(("ABCD", "AEFG"))
+    ]
+    together = EarlierJob(job="2", roster=tuple("ABCDEFG"), columns=columns)
+    refuse_difference(before[:1], before[1], 3, "A")
+    refuse_difference(before[:1], together, 3, "A")
+    with pytest.raises(InputError, match="together show the sums of fewer than 3 clients"):
+        refuse_difference(before, together, 3, "A")
+    refuse_difference(before, replace(together, exact=False), 3, "A")
+    refuse_difference(before, replace(together, columns={"age": "88"}), 3, "A")

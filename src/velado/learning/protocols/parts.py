@@ -10,7 +10,10 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import ClassVar
+
+import numpy as np
 
 from velado.errors import InputError, KeyRefused, VeladoError
 from velado.learning.crypto.fixed_point import Columns
@@ -270,6 +273,45 @@ def refuse_difference(
                 "The difference of the two results is the sums of so few.",
                 "Agree on noise (epsilon), on the same clients, or on other rows.",
             )
+    kin = [one for one in earlier if one.exact and set(job.columns.values()) & set(one.columns.values())]
+    if job.exact and shows_few([*(one.roster for one in kin), job.roster], minimum_clients):
+        raise InputError(
+            say(
+                "{name} refuses: earlier jobs over the same rows and this one together show the sums of fewer than {fewest} clients.",
+                name=name,
+                fewest=minimum_clients,
+            ),
+            "Sums and differences of the results are these clients' own sums.",
+            "Agree on noise (epsilon), on the same clients, or on other rows.",
+        )
+
+
+def shows_few(rosters: Sequence[Sequence[str]], fewest: int) -> bool:
+    """Whether some combination of sums over *rosters* is one over fewer than *fewest* clients.
+
+    Clients that were always summed together stay together in every combination, so that small sets of such groups are tried: one of them
+    is shown where the others' columns have a smaller rank than all have.
+
+    >>> shows_few(["ABC", "ABCDEF"], 3), shows_few(["ABCD", "AEFG", "ABCDEFG"], 3)
+    (False, True)
+    """
+    groups: dict[tuple[bool, ...], int] = {}
+    sets = [frozenset(one) for one in rosters if one]
+    for client in frozenset().union(*sets):
+        seen = tuple(client in one for one in sets)
+        groups[seen] = groups.get(seen, 0) + 1
+    matrix, sizes = np.array(list(groups), dtype=float).T, list(groups.values())
+    small = [place for place, size in enumerate(sizes) if size < fewest]
+    if not small:
+        return False
+    rank = np.linalg.matrix_rank(matrix)
+    for count in range(1, min(fewest, 4)):
+        for tried in combinations(small, count):
+            if sum(sizes[place] for place in tried) < fewest:
+                others = np.delete(matrix, tried, axis=1)
+                if not others.size or np.linalg.matrix_rank(others) < rank:
+                    return True
+    return False
 
 
 class RegressionRole(Role):
