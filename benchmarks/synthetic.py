@@ -270,19 +270,28 @@ def peer_row(
         why = f"not finished in {limit} CPU s" if done.returncode < 0 else last.strip()[:200]
         return Row(what, float("nan"), "two-way", note=why)
     said = json.loads(done.stdout.splitlines()[-1])
+    near = told_apart(out, true, sizes)
+    sampled = out.with_name(out.name + ".sampled")
+    lot = f"rows drawn by lot {told_apart(sampled, true, sizes).mean:.4f}; " if sampled.exists() else ""
+    return Row(
+        what,
+        round(near.mean, 4),
+        "two-way",
+        note=f"{lot}single columns {near.one_way:.3f}; {said['seconds']:.1f} CPU s; {said['told']}".rstrip(
+            "; "
+        ),
+    )
+
+
+def told_apart(out: Path, true: list[Any], sizes: list[int]) -> TwoWay:
+    """How far the pairs of a peer's table are from the true ones."""
     made = pl.read_csv(out)
     # A peer may have a blank where the table has none: one more cell, in which no true row is.
     shown = [
         made[name].cast(pl.Int32).fill_null(size).to_numpy()
         for name, size in zip(made.columns, sizes, strict=True)
     ]
-    near = two_way(true, shown, [size + 1 for size in sizes])
-    return Row(
-        what,
-        round(near.mean, 4),
-        "two-way",
-        note=f"single columns {near.one_way:.3f}; {said['seconds']:.1f} CPU s; {said['told']}".rstrip("; "),
-    )
+    return two_way(true, shown, [size + 1 for size in sizes])
 
 
 def main(given: Sequence[str] = ()) -> None:

@@ -56,6 +56,9 @@ def main(given: list[str]) -> None:
         made = table.synthesize()
         spent = time.process_time() - begun
         made.write_csv(out)
+        # mbi 1.1.0 deals rows out by rounding so that columns which are not counted together become bound: in a chain a-b-c the pair
+        # a, c is 0.19 off, though the fitted table is not. Drawn by lot it is as the table says.
+        table.synthesize(method="sample").write_csv(out + ".sampled")
         print(json.dumps({"seconds": spent, "told": changed}))
         return
 
