@@ -117,7 +117,7 @@ def main(arguments: Sequence[str] = ()) -> None:
             for engine in engines.split(","):
                 run, loss = ours(rows, schema, folder / engine, engine)
                 what = f"Adult x {times}, {engine}"
-                note = f"loss {loss:.4f}; {told}; wall {run.wall:.0f} s beside {theirs.wall:.0f} s"
+                note = f"loss {loss:.3f}; {told}; wall {run.wall:.0f} s beside {theirs.wall:.0f} s"
                 print_lines([Row(what, run.cpu, "CPU s", theirs.cpu / 10, theirs.cpu, "peer", note)])
 
 

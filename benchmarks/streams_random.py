@@ -1,6 +1,6 @@
 """Does any window of a random stream show a group of fewer than k people, and does memory stay flat over many records?
 
-    python benchmarks/streams_random.py streams [how many] [seconds at most]
+    python benchmarks/streams_random.py streams [how many] [seconds at most] [number of the first]
     python benchmarks/streams_random.py memory [records] [seconds at most]
 
 Streams are drawn with windows by count, time or people, late, early and doubled records, bursts, newcomers and leavers, and epochs that end.
@@ -19,11 +19,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.release.stream.random_streams import judged
 
 
-def streams(count: int, seconds: float) -> None:
+def streams(count: int, seconds: float, first: int) -> None:
     begun, done, windows, shown = time.time(), 0, 0, 0
     while done < count and time.time() - begun < seconds:
-        made = judged(done)
-        assert not made.below, f"stream {done} shows a group below k"
+        made = judged(first + done)
+        assert not made.below, f"stream {first + done} shows a group below k"
         done, windows, shown = done + 1, windows + made.windows, shown + made.rows
     print(
         f"{done:,} random streams, {windows:,} windows with {shown:,} rows published: 0 groups below k people; "
@@ -65,6 +65,7 @@ if __name__ == "__main__":
     kind = sys.argv[1] if len(sys.argv) > 1 else "streams"
     most = float(sys.argv[3]) if len(sys.argv) > 3 else np.inf
     if kind == "streams":
-        streams(int(sys.argv[2]) if len(sys.argv) > 2 else 100_000, most)
+        first = int(sys.argv[4]) if len(sys.argv) > 4 else 0
+        streams(int(sys.argv[2]) if len(sys.argv) > 2 else 100_000, most, first)
     else:
         memory(int(sys.argv[2]) if len(sys.argv) > 2 else 10_000_000, most)

@@ -62,7 +62,7 @@ def test_a_simulated_run_gives_least_squares_and_writes_three_files(
     assert "All parties ran in one process" in (place / "out" / "report.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("protocol", ["masked", "delegated"])
+@pytest.mark.parametrize("protocol", ["masked", "delegated", "delegated-to-client"])
 def test_encrypted_protocols_give_the_same_coefficients(
     place: Path, capsys: pytest.CaptureFixture[str], protocol: str
 ) -> None:

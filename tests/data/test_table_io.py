@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 
-from velado.data import table_bytes
+from velado.data import csv_reading, table_bytes
 from velado.data.encode import encode, visible_groups, wildcard_sizes
 from velado.data.formulas import count_formulas
 from velado.data.frames import to_frame
@@ -316,6 +318,10 @@ def test_columns_left_out_are_forgotten_with_the_rows_they_belonged_to() -> None
     assert table.with_frame(table.frame.reverse()).dropped is not None
 
 
+def writer(separator):
+    return partial(pl.DataFrame.write_csv, include_header=False, separator=separator)
+
+
 NASTY = [
     "",
     " ",
@@ -348,7 +354,7 @@ def test_rows_put_together_from_lists_are_the_bytes_of_the_one_writer(monkeypatc
     )
     for order in (None, draw.permutation(frame.height)):
         plain = csv_bytes(frame, separator, order=order)
-        assert ListedCells.of(frame, separator) is not None
+        assert ListedCells.of(frame, separator, writer(separator)) is not None
         monkeypatch.setattr(table_bytes, "_WORTH_A_KERNEL", 1)
         monkeypatch.setattr(table_bytes, "_PIECE", 777)
         assert csv_bytes(frame, separator, order=order) == plain
@@ -358,10 +364,10 @@ def test_rows_put_together_from_lists_are_the_bytes_of_the_one_writer(monkeypatc
 def test_only_lists_of_texts_are_put_together():
     listed = pl.Series("a", ["x"], dtype=pl.Enum(["x"]))
     assert (
-        ListedCells.of(pl.DataFrame([listed]), ",") is None
+        ListedCells.of(pl.DataFrame([listed]), ",", writer(",")) is None
     )  # a blank alone in its row is written otherwise
-    assert ListedCells.of(pl.DataFrame([listed, pl.Series("b", [1.5])]), ",") is None
-    assert ListedCells.of(pl.DataFrame([listed, pl.Series("b", ["y"])]), ",") is None
+    assert ListedCells.of(pl.DataFrame([listed, pl.Series("b", [1.5])]), ",", writer(",")) is None
+    assert ListedCells.of(pl.DataFrame([listed, pl.Series("b", ["y"])]), ",", writer(",")) is None
 
 
 def test_a_large_table_is_encoded_by_its_distinct_texts_as_by_its_rows(monkeypatch):
@@ -400,3 +406,16 @@ def test_a_large_table_is_encoded_by_its_distinct_texts_as_by_its_rows(monkeypat
 def test_what_is_wrong_in_a_large_table_is_counted_in_rows():
     with pytest.raises(TableError, match="64 of its 128 values"):
         encode(numeric_table(["31", "old"] * 64, kind="numeric"))
+
+
+def test_ragged_rows_are_found_wherever_a_block_ends(monkeypatch):
+    draw = np.random.default_rng(11)
+    cells = ["1", "", '"a,b"', '"line\nbreak"', '"q""q"', "x\r"]
+    rows = [",".join(draw.choice(cells, int(draw.choice([2, 3, 3, 3, 3, 4])))) for _ in range(300)]
+    rows[17] = rows[200] = ""
+    data = "\n".join(["a,b,c", *rows, ""]).encode()
+    whole = csv_reading.ragged_rows(data, ",", 3)
+    assert whole.short and whole.long and whole.blank
+    for size in (1, 2, 7, 64, 1000):
+        monkeypatch.setattr(csv_reading, "_BLOCK", size)
+        assert csv_reading.ragged_rows(data, ",", 3) == whole

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from tests.engines.same_table import KEY, Case, in_memory, random_case, rows_of, seeds, verdicts_of
 
+from velado.data.io import attach_taxonomies, read_table
 from velado.data.schema import Schema
 from velado.engines.duckdb_source import DuckDBSource, of_arrow, open_files
 from velado.engines.row_source import FileSink, as_read
@@ -326,3 +327,21 @@ def test_manifest_report_and_progress_name_the_plan(tmp_path: Path) -> None:
     assert "rounds of histograms" in (tmp_path / "out" / "private" / "report.html").read_text()
     with pytest.raises(ParameterError, match="plan= cannot be 'cutt'"):
         publish_files(tmp_path / "rows.parquet", case.schema, out=tmp_path / "o", plan="cutt")
+
+
+@pytest.mark.slow
+def test_adult_eight_times_is_the_same_table_by_both_plans(data_folder: Path, tmp_path: Path) -> None:
+    trees = ("sex", "race", "marital-status", "education", "workclass", "native-country")
+    columns: dict[str, dict[str, object]] = {
+        name.replace("-", "_"): {
+            "role": "quasi",
+            "taxonomy": f"adult/hierarchies/adult_hierarchy_{name}.csv",
+        }
+        for name in trees
+    }
+    columns |= {"age": {"role": "quasi", "kind": "numeric"}, "occupation": {"role": "quasi"}}
+    schema = attach_taxonomies(Schema.from_dict({"columns": columns}), data_folder)
+    whole = read_table(data_folder / "adult" / "adult_clean.csv", schema, undeclared="drop")
+    frame = pl.concat([whole.frame.select(list(columns))] * 8)
+    cases = [Case(frame, schema, Mondrian(), k, (), 0.0, "row") for k in (2, 100)]
+    assert compare(cases, tmp_path, (frame.height // 64,)) == 2

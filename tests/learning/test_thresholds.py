@@ -230,3 +230,59 @@ def test_a_category_or_a_product_with_one_member_is_not_summed() -> None:
     tables["c0"]["ward"][0] = "icu"
     with pytest.raises(ProtocolError, match="In ward=icu fewer than 10"):
         simulate(replace(job, features=(*job.features, category)), tables)
+
+
+WARDS = ("a", "b", "c", "d")
+
+
+def wards_of(*counts: int) -> tuple[Job, dict[str, dict[str, Any]]]:
+    """A category whose first value is the reference, so many people in each."""
+    made = tuple(
+        Bounded(f"ward={one}", (Fraction(0), Fraction(1)), column="ward", value=one, among=WARDS)
+        for one in WARDS[1:]
+    )
+    job = replace(a_job(), features=made)
+    everybody = np.repeat(np.array(WARDS), counts)
+    marker = np.round(10 + np.arange(everybody.size) % 17, 1)
+    return job, {
+        f"c{k}": {"ward": everybody[k::CLIENTS], "marker": marker[k::CLIENTS]} for k in range(CLIENTS)
+    }
+
+
+def test_a_reference_with_one_member_is_not_summed_though_it_has_no_column() -> None:
+    """The intercept of such a fit is that person's value."""
+    job, tables = wards_of(1, 70, 70, 59)
+    with pytest.raises(ProtocolError, match="In ward=b, ward=c, ward=d fewer than 10"):
+        simulate(job, tables)
+    assert len(simulate(*wards_of(10, 70, 70, 50))[0].coefficients) == 4
+
+
+@pytest.mark.parametrize(("apart", "both"), [(1, 60), (9, 60)])
+def test_two_columns_that_differ_in_few_people_are_not_summed(apart: int, both: int) -> None:
+    features = tuple(Bounded(name, (Fraction(0), Fraction(1))) for name in ("now", "ever"))
+    job = replace(a_job(), features=features)
+
+    def tables(more: int) -> dict[str, dict[str, Any]]:
+        now = np.arange(200) < both
+        ever = np.arange(200) < both + more
+        marker = np.round(10 + np.arange(200) % 13, 1)
+        rows = {"now": now.astype(int), "ever": ever.astype(int), "marker": marker}
+        return {f"c{k}": {name: values[k::CLIENTS] for name, values in rows.items()} for k in range(CLIENTS)}
+
+    with pytest.raises(ProtocolError, match="In now, ever fewer than 10"):
+        simulate(job, tables(apart))
+    assert len(simulate(job, tables(10))[0].coefficients) == 3
+
+
+@pytest.mark.parametrize("light", ["0", "0.001"])
+def test_rows_whose_weight_is_next_to_nothing_do_not_count(light: str) -> None:
+    """A weight that one person alone has makes every weighted sum that person's row."""
+    job = a_job(weight=Bounded("w", (Fraction(0), Fraction(1))))
+    tables = tables_of(20)
+    for table in tables.values():
+        table["w"] = np.full(40, light, dtype=object)
+    tables["c0"]["w"][3] = "1"
+    roles = roles_of(job, tables)
+    transcript = deliver(roles)
+    assert all(role.outcome is None for role in roles.values())
+    assert sum(m.kind == "masked" for m in transcript.messages) == CLIENTS  # the counts, and nothing else

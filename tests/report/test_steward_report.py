@@ -194,7 +194,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 @pytest.mark.skipif(chromium() is None, reason="Chromium is not installed.")
 def test_the_report_is_half_as_high_and_fits_a_phone(sample, browser) -> None:
     browser.go((sample.private / "report.html").as_uri())
-    size = "[document.documentElement.scrollWidth, document.documentElement.scrollHeight, document.documentElement.clientWidth]"
+    size = "[document.documentElement.scrollWidth, document.documentElement.scrollHeight, innerWidth]"
     for width, most in ((1280, MOST_PIXELS), (390, 4 * MOST_PIXELS)):
         browser.send(
             "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False

@@ -134,19 +134,37 @@ def test_a_run_killed_after_its_entry_and_done_again_is_one_release(
 KILLED_AT = """
 import os, sys
 from pathlib import Path
-import velado.study.run
-left = [int(sys.argv[1])]
-def counted(name):
-    true = getattr(os, name)
-    def call(*given, **named):
-        left[0] -= 1
-        if left[0] == 0: os.kill(os.getpid(), 9)
-        return true(*given, **named)
-    setattr(os, name, call)
-for name in "write fsync link unlink rename replace mkdir ftruncate open pwrite chmod rmdir".split(): counted(name)
+import velado.study.run, velado.release.methods.mondrian
 from test_history import frame_of, hold
-hold(frame_of(int(sys.argv[4])), Path(sys.argv[2]), Path(sys.argv[3]))
-print(int(sys.argv[1]) - left[0])
+def counting(most):
+    left = [most]
+    def counted(name):
+        true = getattr(os, name)
+        def call(*given, **named):
+            left[0] -= 1
+            if left[0] == 0: os.kill(os.getpid(), 9)
+            return true(*given, **named)
+        setattr(os, name, call)
+    for name in "write fsync link unlink rename replace mkdir ftruncate open pwrite chmod rmdir".split(): counted(name)
+    return left
+for line in sys.stdin:  # each run is a fork of this process, which has imported everything and done nothing
+    point, out, path = line.split()
+    back, there = os.pipe()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            left = counting(int(point))
+            hold(frame_of(1), Path(out), Path(path))
+            said, code = str(int(point) - left[0]).encode(), 0
+            left[0] = 10**9
+            os.write(there, said)
+        finally:
+            os._exit(code)
+    os.close(there)
+    status = os.waitpid(child, 0)[1]
+    print("killed" if os.WIFSIGNALED(status) else f"{os.WEXITSTATUS(status)} {os.read(back, 20).decode()}", flush=True)
+    os.close(back)
 """
 
 
@@ -175,33 +193,37 @@ def hold(frame: pl.DataFrame, out: Path, history: Path, force: bool = False) -> 
 def test_a_run_killed_anywhere_leaves_no_release_without_its_entry(tmp_path: Path) -> None:
     """Killed at one in so many of its calls to the system: three of them, or as many as VELADO_KILLS says."""
     points = int(os.environ.get("VELADO_KILLS", "3"))
-
-    def run_to(point: int, out: Path, path: Path, number: int) -> subprocess.CompletedProcess[str]:
-        call = [sys.executable, "-c", KILLED_AT, str(point), str(out), str(path), str(number)]
-        return subprocess.run(
-            call, cwd=Path(__file__).parent, env=dict(os.environ), timeout=300, capture_output=True, text=True
-        )
-
     create_history(tmp_path / "h", KEY)
     hold(frame_of(0), tmp_path / "first", tmp_path / "h")
-    done = run_to(10**6, tmp_path / "whole", tmp_path / "h", 1)
-    assert done.returncode == 0, done.stderr
-    calls, entered = int(done.stdout), set[bool]()
-    for number, at in enumerate(sorted({1 + calls * n // points for n in range(points)})):
-        home = tmp_path / f"{number}"
-        home.mkdir()
-        path, out = home / "h", home / "out"
-        create_history(path, KEY)
-        hold(frame_of(0), home / "first", path)
-        assert run_to(at, out, path, 1).returncode == -9
-        releases, _, trouble = told(path)
-        assert not trouble and releases in (1, 2)
-        assert releases == 2 or not out.exists()  # what left is known
-        entered.add(releases == 2)
-        hold(frame_of(1), out, path, force=out.exists())
-        releases, least, trouble = told(path)
-        assert releases == 2 and least >= 2 and not trouble  # nothing lost, nothing counted twice
-        assert len(list(home.glob("h.rows-*"))) == 1
+    home = Path(__file__).parent
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED_AT], cwd=home, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as runs:
+        assert runs.stdin is not None and runs.stdout is not None
+
+        def run_to(point: int, out: Path, path: Path) -> str:
+            print(point, out, path, file=runs.stdin, flush=True)
+            return runs.stdout.readline().strip()
+
+        ended, calls = run_to(10**6, tmp_path / "whole", tmp_path / "h").split()
+        assert ended == "0"
+        entered = set[bool]()
+        for number, at in enumerate(sorted({1 + int(calls) * n // points for n in range(points)})):
+            home = tmp_path / f"{number}"
+            home.mkdir()
+            path, out = home / "h", home / "out"
+            create_history(path, KEY)
+            hold(frame_of(0), home / "first", path)
+            assert run_to(at, out, path) == "killed"
+            releases, _, trouble = told(path)
+            assert not trouble and releases in (1, 2)
+            assert releases == 2 or not out.exists()  # what left is known
+            entered.add(releases == 2)
+            hold(frame_of(1), out, path, force=out.exists())
+            releases, least, trouble = told(path)
+            assert releases == 2 and least >= 2 and not trouble  # nothing lost, nothing counted twice
+            assert len(list(home.glob("h.rows-*"))) == 1
+        print(f"killed at {number + 1} of {calls} calls")
     assert entered == {True, False}
 
 

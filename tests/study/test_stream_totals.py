@@ -216,6 +216,20 @@ def test_quantiles_and_totals_so_far_are_told() -> None:
         assert stream.ended(stream.finish(state)[1])
 
 
+def test_a_median_of_nothing_is_unknown_where_the_count_beside_it_says_so() -> None:
+    ask = "SELECT ward, COUNT(*) AS n, MEDIAN(pulse) AS m FROM records GROUP BY ward"
+    stream = stream_of("person", ask=ask, spend="900", windows=4)
+    lines = [record(one, BEGIN + 1, one, "a", 90) for one in range(40)]
+    state = stream.advance(stream.begin(), stream.reader.read(lines, [BEGIN + 40.0] * 40), BEGIN + 60)[1]
+    table = pl.read_csv(stream.finish(state)[0][0].table)
+    some = table["n_low"] > 0
+    assert table.filter(some)["ward"].to_list() == ["a"] and table.height > 1
+    assert (
+        table.filter(some)["m"].null_count() == 0
+        and table.filter(~some)["m"].null_count() == table.height - 1
+    )
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -239,7 +239,7 @@ def ragged_rows(data: bytes, separator: str, width: int) -> Ragged:
     """Which records do not have *width* fields; separators and line ends within quotes do not count.
 
     Whether a byte lies within quotes is the parity of the quotes before it, which doubled quotes leave as it
-    is. A few passes over the bytes, one block at a time: O(bytes), about half a second for a million rows.
+    is. A few passes over the bytes, one block at a time: O(bytes), about a tenth of a second for a million rows.
 
     >>> ragged_rows(b"a,b\\n1,2\\n3\\n", ",", 2).short_lines
     (3,)
@@ -285,7 +285,8 @@ def ragged_rows(data: bytes, separator: str, width: int) -> Ragged:
     return Ragged(counts[0], counts[1], counts[2], lines[0], lines[1], lines[2])
 
 
-_BLOCK = 1 << 24
+_BLOCK = 1 << 18
+"""Bytes looked at together: what is made of them on the way stays in the processor's cache."""
 
 
 # Which encoding a text is in, by evidence; where the evidence does not decide, it is refused with the line.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from velado.compiled import njit
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from velado.data.partition import Int32Array, Int64Array
+    from velado.data.partition import Int32Array, Int64Array, IntArray
 
     ByteArray = npt.NDArray[np.uint8]
 
@@ -48,24 +48,26 @@ class ListedCells:
 
     >>> frame = pl.DataFrame({"sex": ["F", None], "town": ["a,b", "c"]})
     >>> enums = frame.with_columns(pl.col("sex").cast(pl.Enum(["F"])), pl.col("town").cast(pl.Enum(["c", "a,b"])))
-    >>> list(ListedCells.of(enums, ",").pieces(2))
+    >>> list(ListedCells.of(enums, ",", lambda texts: texts.write_csv(include_header=False)).pieces(2))
     [b'F,"a,b"\\n,c\\n']
     """
 
-    places: tuple[pl.Series, ...]
+    places: tuple[IntArray, ...]
     first: Int64Array
     starts: Int64Array
     cells: ByteArray
 
     @classmethod
-    def of(cls, frame: pl.DataFrame, separator: str) -> ListedCells | None:
-        """None where a column is no list, or its texts are written otherwise than by the one rule that is known here."""
+    def of(
+        cls, frame: pl.DataFrame, separator: str, write: Callable[[pl.DataFrame], str]
+    ) -> ListedCells | None:
+        """None where a column is no list, or *write* writes its texts otherwise than by the one rule that is known here."""
         if frame.width < 2 or not all(isinstance(dtype, pl.Enum) for dtype in frame.dtypes):
             return None
         parts: list[pl.Series] = []
         for at, series in enumerate(frame.get_columns(), 1):
             assert isinstance(series.dtype, pl.Enum)
-            texts = _written(series.dtype.categories, separator)
+            texts = _written(series.dtype.categories, separator, write)
             if texts is None:
                 return None
             end = separator if at < frame.width else "\n"
@@ -73,7 +75,7 @@ class ListedCells:
         every = pl.concat(parts)
         sizes = np.array([len(part) for part in parts])
         return cls(
-            tuple(series.to_physical() for series in frame.get_columns()),
+            tuple(map(_places, frame.get_columns())),
             np.concatenate(([0], np.cumsum(sizes[:-1]))),
             np.concatenate(([0], np.cumsum(every.str.len_bytes().to_numpy(), dtype=np.int64))),
             np.frombuffer("".join(every.to_list()).encode(), dtype=np.uint8),
@@ -81,21 +83,29 @@ class ListedCells:
 
     def pieces(self, rows: int, order: Int64Array | None = None) -> Iterator[bytes]:
         """All rows, in *order* where one is given, so many at a time and without a header."""
-        ends = np.append(self.first[1:], self.starts.size - 1) - self.first - 1  # where the blank stands
-        height = len(self.places[0])
+        height = self.places[0].size
         for begin in range(0, height, rows):
             chosen = slice(begin, begin + rows) if order is None else order[begin : begin + rows]
             codes = np.empty((len(self.places), min(rows, height - begin)), dtype=np.int32)
-            for out, places, blank in zip(codes, self.places, ends, strict=True):
-                out[:] = places[chosen].cast(pl.Int32).fill_null(int(blank)).to_numpy()
+            for out, places in zip(codes, self.places, strict=True):
+                out[:] = places[chosen]
             yield rows_of_cells(codes, self.first, self.starts, self.cells).tobytes()
 
 
-def _written(texts: pl.Series, separator: str) -> pl.Series | None:
+def _places(series: pl.Series) -> IntArray:
+    """Where the text of each row stands in its list: behind all of them where the cell is blank."""
+    assert isinstance(series.dtype, pl.Enum)
+    places = series.to_physical()
+    if series.null_count():
+        places = places.cast(pl.Int32).fill_null(len(series.dtype.categories))
+    return places.to_numpy()
+
+
+def _written(texts: pl.Series, separator: str, write: Callable[[pl.DataFrame], str]) -> pl.Series | None:
     """Texts as cells of a CSV file, which are compared with what the writer of all other tables makes of them."""
     quoted = texts.str.contains_any([separator, '"', "\n", "\r"]) | (texts == "")
     within = pl.format('"{}"', pl.col("text").str.replace_all('"', '""', literal=True))
     frame = pl.DataFrame({"text": texts, "quoted": quoted})
     cells = frame.select(pl.when("quoted").then(within).otherwise("text").alias("cell")).get_column("cell")
-    plain = texts.alias("text").to_frame().write_csv(include_header=False, separator=separator)
+    plain = write(texts.alias("text").to_frame())
     return cells if "".join(f"{cell}\n" for cell in cells) == plain else None

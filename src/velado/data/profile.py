@@ -181,6 +181,8 @@ def _number_bars(table: Table, column: Column, often: pl.DataFrame) -> tuple[Bar
     low, high = (float(numbers[order][np.searchsorted(reached, share)]) for share in (0.01, 0.99))
     if low == high:
         low, high = float(numbers.min()), float(numbers.max())
+    if (numbers == np.floor(numbers)).all():
+        return _whole_bars(numbers, weights, low, high)
     ends = _ends(low, high)
     at = np.searchsorted(ends[1:-1], numbers, side="right")
     rows = np.bincount(at, weights=weights, minlength=MOST_BARS)
@@ -188,6 +190,28 @@ def _number_bars(table: Table, column: Column, often: pl.DataFrame) -> tuple[Bar
     return tuple(
         Bar(say("{low:.12g} to {high:.12g}", low=float(low), high=float(high)), int(count))
         for low, high, count in zip(ends, ends[1:], rows, strict=False)
+    )
+
+
+def _whole_bars(
+    numbers: npt.NDArray[np.float64], weights: npt.NDArray[np.float64], low: float, high: float
+) -> tuple[Bar, ...]:
+    """Bars of whole numbers, each of as many: between others a bar would hold a number more or less, and look like a gap."""
+    width = -(-(high - low + 1) // MOST_BARS)
+    count = int(-(-(high - low + 1) // width))
+    at = np.clip((numbers - low) // width, 0, count - 1).astype(np.int64)
+    first = low + width * np.arange(count)
+    last = first + width - 1
+    first[0], last[-1] = min(first[0], numbers.min()), max(high, numbers.max())
+    rows = np.bincount(at, weights=weights, minlength=count)
+    return tuple(
+        Bar(
+            f"{low:.12g}"
+            if low == high
+            else say("{low:.12g} to {high:.12g}", low=float(low), high=float(high)),
+            int(n),
+        )
+        for low, high, n in zip(first, last, rows, strict=True)
     )
 
 

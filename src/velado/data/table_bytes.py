@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from functools import partial
 
 import polars as pl
 
@@ -26,7 +27,9 @@ def csv_pieces(frame: pl.DataFrame, separator: str = ",", order: Int64Array | No
         # Loaded where it is wanted: it takes longer than a small table does.
         from velado.data.listed_csv import ListedCells
 
-        cells = ListedCells.of(frame, separator)
+        cells = ListedCells.of(
+            frame, separator, partial(pl.DataFrame.write_csv, include_header=False, separator=separator)
+        )
         if cells is not None:
             yield as_texts(frame.head(0)).write_csv(separator=separator).encode()
             yield from cells.pieces(_PIECE, order)

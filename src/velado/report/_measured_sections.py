@@ -87,12 +87,6 @@ def risk_section(facts: ReleaseFacts) -> Section:
             tuple(
                 part if not isinstance(part, str) else text(part)
                 for part in (
-                    say(
-                        "By all published columns together, {alone:,} of {of:,} {unit} of the published table are like nobody else.",
-                        alone=facts.together.alone,
-                        of=facts.together.units,
-                        unit=phrase(facts.together.unit),
-                    ),
                     chart,
                     *alike,
                     thresholds,

@@ -8,8 +8,8 @@ from velado.data.table_bytes import as_texts
 from velado.report.blocks import Block, Bullets, Folded, Section, Table, section, table, text
 from velado.report.code_titles import codes_told
 from velado.report.facts import ReleaseFacts
-from velado.report.phrases import FATES, ROLES
-from velado.text import NOTHING, count, say, share
+from velado.report.phrases import FATES, ROLES, phrase
+from velado.text import NOTHING, count, say, say_n, share
 
 SHOWN_ROWS = 4
 LONGEST_CELL = 40
@@ -29,12 +29,23 @@ def warnings_section(facts: ReleaseFacts) -> Section:
         )
     if release.suppressed:
         warnings.append(
-            say(
-                "{rows:,} rows ({share}) were left out; the limit was {limit}. They are unusual rows, so the published table "
+            say_n(
+                "{n:,} row ({share}) was left out; the limit was {limit}. Such rows are unusual, so the published table "
                 "holds fewer unusual people than the original.",
-                rows=release.suppressed,
+                "{n:,} rows ({share}) were left out; the limit was {limit}. Such rows are unusual, so the published table "
+                "holds fewer unusual people than the original.",
+                release.suppressed,
                 share=share(release.suppressed / facts.source.rows),
                 limit=share(release.goal.suppression),
+            )
+        )
+    if facts.together.alone:
+        warnings.append(
+            say(
+                "{alone:,} of {of:,} {unit} are like nobody else by all published columns together.",
+                alone=facts.together.alone,
+                of=facts.together.units,
+                unit=phrase(facts.together.unit),
             )
         )
     blocks: list[Block | str] = [Bullets(warnings)] if warnings else []

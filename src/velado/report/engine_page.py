@@ -157,7 +157,6 @@ def _promise(facts: EngineFacts) -> Section:
     return promise_section(
         release.plan.promise,
         release.verdicts,
-        quasi=facts.quasi,
         smallest=facts.smallest,
         true_ends=[name for name, step in ends.items() if step is None],
         rounded_ends={name: step for name, step in ends.items() if step is not None},

@@ -277,7 +277,6 @@ def _promise(facts: ReleaseFacts) -> Section:
     return promise_section(
         facts.release.promise,
         facts.release.verdicts,
-        quasi=facts.quasi,
         smallest=facts.smallest,
         true_ends=facts.true_ends,
         rounded_ends=facts.rounded_ends,
@@ -289,7 +288,6 @@ def promise_section(
     promise: str,
     verdicts: Sequence[Verdict],
     *,
-    quasi: Sequence[str],
     smallest: int,
     true_ends: Sequence[str] = (),
     rounded_ends: Mapping[str, float] = MappingProxyType({}),
@@ -297,7 +295,7 @@ def promise_section(
 ) -> Section:
     """What was promised, on what it was checked, and what was found.
 
-    >>> promise_section("measured", (), quasi=["age"], smallest=3).name
+    >>> promise_section("measured", (), smallest=3).name
     'promise'
     """
     means = {
@@ -316,10 +314,7 @@ def promise_section(
     }
     blocks: list[Block | str] = [
         text(
-            say(
-                "A group is all rows that show the same values in the quasi-identifiers: {columns}.",
-                columns=listed(quasi),
-            ),
+            say("A group is all rows that show the same values in the quasi-identifiers."),
             means[promise],
         )
     ]
@@ -405,7 +400,7 @@ def limits_section(verdicts: Sequence[Verdict], goal: Goal, not_examined: Sequen
         ),
         *NEVER_PROMISED,
     )
-    intro = say("No release is without risk. This one does not protect against:")
+    intro = say("It does not protect against:")
     told = Bullets([limit for limit in limits if limit])
     return section("limits", say("What this does not promise"), intro, told, *not_examined)
 

@@ -58,6 +58,7 @@ def with_rows_of_leavers(recipe: Recipe, table: Table, file: HistoryFile, key: K
         )
     secret = key.seed_for("history people")
     names = whose_rows(table)
+    refuse_nobody(names)
     _refuse_twice(names)
     before = _classes_before(record)
     # Who stays does not depend on newcomers: none of them is put into a class here.
@@ -155,6 +156,7 @@ def held_people(
     _refuse_lower(record, k)
     everybody = people_of(prepared)
     names = everybody[: everybody.len() - gone]
+    refuse_nobody(names)
     _refuse_twice(names)
     places = record.places(hashes_of(names, key.seed_for("history people")))
     known = len(record.people)
@@ -321,6 +323,16 @@ def forget(file: HistoryFile, person: str, key: Key) -> None:
 # ---- refusals
 
 
+def refuse_nobody(names: pl.Series) -> None:
+    """Nothing, if every row says whose it is; else an error: two blanks are not known to be one person, or two."""
+    if bool((names == "").any()):
+        raise ParameterError(
+            "A row does not say whose it is, and people or values were to be held together over time.",
+            "Whether it is of somebody who was there before cannot be known.",
+            "Fill the person column, or leave such rows out.",
+        )
+
+
 def _refuse_twice(names: pl.Series) -> None:
     if names.is_duplicated().any():
         raise ParameterError(
@@ -344,8 +356,8 @@ def _refuse_many(waiting: int, lost: int, rows: int, goal: Goal) -> None:
         ),
         "Shown in a smaller crowd they could be subtracted from earlier releases.",
         say(
-            "Allow --suppression {share:g} (in a recipe: suppression), use --together values, or begin a new history with --start larger.",
-            share=np.ceil(1000 * (waiting + lost) / rows) / 1000,
+            "Allow --suppression {share} (in a recipe: suppression), use --together values, or begin a new history with --start larger.",
+            share=f"{float(np.ceil(1000 * (waiting + lost) / rows) / 1000):g}",  # as it is typed
         ),
     )
 

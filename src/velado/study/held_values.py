@@ -8,13 +8,17 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from velado.data.encode import refuse_unlisted, refuse_wrong_kinds
+from velado.data.formulas import Formulas, count_formulas
 from velado.data.history_file import HistoryFile
+from velado.data.identifiers import identifying_columns
 from velado.data.keys import Key
 from velado.data.normal import spellings
 from velado.data.schema import Column
 from velado.data.table import Table
 from velado.data.table_bytes import csv_bytes, written_cells
-from velado.errors import GuaranteeNotMet, ParameterError, SchemaError
+from velado.errors import GuaranteeNotMet, HistoryError, ParameterError, SchemaError
+from velado.release.gate import identifier_open
 from velado.release.guarantees._guarantee import Verdict
 from velado.release.history.classes import NOBODY
 from velado.release.history.record import HeldState, Record, hashes_of
@@ -30,7 +34,7 @@ from velado.release.history.together import (
 )
 from velado.release.prepare import prepare
 from velado.release.release import Release
-from velado.study.held_people import people_of, whose_rows
+from velado.study.held_people import people_of, refuse_nobody, whose_rows
 from velado.study.recipe import Recipe
 from velado.text import say
 
@@ -42,6 +46,7 @@ def held_values(recipe: Recipe, table: Table, file: HistoryFile, key: Key) -> tu
     """
     asked = recipe.together
     column = _one_sensitive(table)
+    _refuse_as_published(table, column)
     shown_as = f"{column.name}_group"
     hidden = table.with_schema(
         table.schema.with_columns(
@@ -51,7 +56,9 @@ def held_values(recipe: Recipe, table: Table, file: HistoryFile, key: Key) -> tu
     )
     prepared = prepare(hidden, per=recipe.per, key=key)
     names = people_of(prepared)
+    refuse_nobody(names)
     record = Record.of(file.entries)
+    _refuse_another(record, column)
     known = len(record.people)
     first = np.flatnonzero(names.is_first_distinct().to_numpy())
     places = record.places(hashes_of(names[first], key.seed_for("history people")))
@@ -80,6 +87,7 @@ def held_values(recipe: Recipe, table: Table, file: HistoryFile, key: Key) -> tu
         np.concatenate([np.zeros(0, bool) if before is None else before.over, withheld[:made]]),
         counts,
         asked.kind[1],
+        column=column.name,
     )
     own = np.where(places >= 0, places, 0)
     own[places < 0] = known + np.arange(new.size)
@@ -127,13 +135,38 @@ def _one_sensitive(table: Table) -> Column:
     return found[0]
 
 
-def values_file(after: Record, shown: pl.Series, separator: str) -> bytes:
-    """`values.csv`: the counts of every group that a row of this release names."""
+def _refuse_as_published(table: Table, column: Column) -> None:
+    """Values whose counts leave are judged as if they left in the rows: counts of names name people too."""
+    refuse_unlisted(table)
+    refuse_wrong_kinds(table)
+    published = [one.name for one in table.schema.columns.values() if one.published]
+    found = [one for one in identifying_columns(table, published) if one.column == column.name]
+    if found and column.identifier != "accept":
+        raise identifier_open(found, table.schema)
+
+
+def _refuse_another(record: Record, column: Column) -> None:
+    if record.held is not None and record.held.column not in ("", column.name):
+        raise HistoryError(
+            say(
+                "The history counts the values of '{before}', and this table's sensitive column is '{column}'.",
+                before=record.held.column,
+                column=column.name,
+            ),
+            "Groups for life have the counts of one column: those of another one would be told under its name.",
+            "Publish the same column as sensitive, under the same name, or begin a new history.",
+        )
+
+
+def values_file(
+    after: Record, shown: pl.Series, separator: str, formulas: Formulas = "keep"
+) -> tuple[bytes, int]:
+    """`values.csv`: the counts of every group that a row of this release names; and how many of its cells look like formulas."""
     assert after.held is not None
     named = shown.drop_nulls().filter(shown.drop_nulls() != "").str.slice(1).cast(pl.Int64).unique().sort()
     counts = after.held.counts.filter(pl.col("group").is_in(named.implode()))
     texts = counts.with_columns(pl.format("g{}", "group").alias("group"))
-    return csv_bytes(texts, separator)
+    return csv_bytes(texts, separator, formulas), count_formulas(texts)
 
 
 def values_kept(

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from velado.data.encode import VisibleTexts
+from velado.data.formulas import Formulas
 from velado.data.history_file import HistoryEntry, HistoryFile
 from velado.data.keys import Key
 from velado.data.schema import Schema
@@ -45,6 +46,8 @@ class HistoryDraft:
     over_time: OverTime | None = None
     values: bytes | None = None
     rows: bytes = b""
+    like_formulas: int = 0
+    """Cells of *values* that look like formulas."""
 
     @classmethod
     def of(
@@ -55,6 +58,7 @@ class HistoryDraft:
         separator: str,
         key: Key,
         held: Held | None = None,
+        formulas: Formulas = "keep",
     ) -> HistoryDraft:
         """The rows are regrouped as they stand in the file that will leave, not as the method meant them."""
         cells = written_cells(content, separator)
@@ -91,16 +95,16 @@ class HistoryDraft:
             del before, after  # of a large history only one record is in memory
             after = Record.of([*file.entries, HistoryEntry(said, body, "")])
         told = told_by(after, k, file.trouble, pending)
-        over_time, public = None, None
+        over_time, public, like_formulas = None, None, 0
         if held is not None and held.asked.what == "people":
             over_time = people_kept(told, release, k, held)
         elif held is not None:
-            public = values_file(after, cells[held.column], separator)
+            public, like_formulas = values_file(after, cells[held.column], separator, formulas)
             over_time = values_kept(public, cells[held.column], held.asked, release, separator, file.trouble)
         if over_time is not None and after.sealed_anew:
             further = {**over_time.further, "history_sealed_anew": after.sealed_anew}
             over_time = replace(over_time, further=further)
-        return cls(file, said, body, told, again, over_time, public, rows)
+        return cls(file, said, body, told, again, over_time, public, rows, like_formulas)
 
     @classmethod
     def of_joined(

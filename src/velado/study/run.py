@@ -368,7 +368,7 @@ def _held_run(
         if file is not None:
             with speaking(recipe.language):
                 written = staged.read(f"{PUBLIC}/{table_file}")
-                entry = HistoryDraft.of(file, release, written, table.separator, key, held)
+                entry = HistoryDraft.of(file, release, written, table.separator, key, held, recipe.formulas)
                 kept = entry.over_time
                 # What is guaranteed stands among the promises; that nothing is must be seen by whoever reads warnings alone.
                 fallen = () if kept is None or kept.promise == "guaranteed" else (kept.sentence,)
@@ -396,7 +396,9 @@ def _held_run(
             output=OutputFacts(
                 file=table_file,
                 sha256=digest,
-                formulas=count_formulas(release.listed) if recipe.formulas == "keep" else 0,
+                formulas=count_formulas(release.listed) + (0 if entry is None else entry.like_formulas)
+                if recipe.formulas == "keep"
+                else 0,
                 escaped_names=escaped_names(columns) if recipe.formulas == "escape" else {},
             ),
             made_on=made_on or day_of_writing(),

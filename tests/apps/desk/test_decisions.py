@@ -272,6 +272,19 @@ def test_a_name_is_not_published_as_it_is_without_a_reason(desk: Desk) -> None:
     assert recipe is not None and recipe.schema.columns["contact"].identifier == "accept"
 
 
+def test_a_figure_written_by_hand_is_within_reach_of_the_sliders(desk: Desk) -> None:
+    desk.ready()
+    desk.project.change(
+        lambda answers, recipe: (
+            answers,
+            None if recipe is None else replace(recipe, k=80, suppression=0.0025),
+        )
+    )
+    page = desk.get("/promise").text
+    # A slider that ends at 50 would send 50 for it, and the promise would be weaker unasked.
+    assert 'max="80" value="80"' in page and 'step="any" value="0.25"' in page
+
+
 def finished_run(desk: Desk, doors: list[dict[str, object]]) -> str:
     """A run as the worker leaves it, with the side doors given."""
     walk = Walk.of(desk.project)

@@ -85,6 +85,13 @@ def test_days_have_bands_as_numbers_do(tmp_path: Path) -> None:
     assert set(groups.values()) == {"<2020-01-01", "[2020-01-01..2021-01-01)", ">=2021-01-01"}
     assert groups["02/02/2020"] == "[2020-01-01..2021-01-01)"
     assert 'value="2020-01-01 2021-01-01"' in desk.get(place).text
+    # Days may be written as the column writes them.
+    assert desk.post(f"{place}/bands", edges="01/02/2020 2021-01-01").status == 303
+    assert 'value="2020-02-01 2021-01-01"' in desk.get(place).text
+    assert "This is no day." in desk.post(f"{place}/bands", edges="yesterday").words
+    # The words of the Portuguese page are levels too.
+    assert desk.post(f"{place}/builder", builder="dates", options="mês ano").status == 303
+    assert spec_of(desk, "admission").options["levels"] == ["month", "year"]
     for wrong in ("2020-13-01", "yesterday", ""):
         assert desk.post(f"{place}/bands", edges=wrong).status == 409
 

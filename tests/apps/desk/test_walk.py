@@ -131,6 +131,7 @@ def test_trees_and_bands_are_edited_by_keyboard_and_pointer(tmp_path: Path, brow
         browser.go(desk.address)
         hands = walked(browser, desk.origin)
         browser.go(f"{desk.origin}/hierarchies/3")
+        browser.until("document.getElementById('tree-editor').dataset.ready")
         browser.run("window.before = true; document.getElementById('builder').value = 'flat'")
         browser.run("document.querySelector('form[action$=builder] button').click()")
         hands.at("/hierarchies/3")
@@ -148,10 +149,20 @@ def test_trees_and_bands_are_edited_by_keyboard_and_pointer(tmp_path: Path, brow
         browser.press("Enter")
         hands.at("/hierarchies/3")
         browser.until("document.querySelector('[data-label=Coast]') !== null")
+        # The focus is where the edit was; F2 and Enter rename that line, and the focus stays with it.
+        browser.until("document.getElementById('tree-editor')?.dataset.ready === 'yes'")
+        assert browser.run("document.activeElement.dataset.label") == "Coast"
+        browser.press("F2")
+        assert browser.run("document.getElementById('label').value") == "Coast"
+        browser.run("window.before = true")
+        browser.type("Shore")
+        browser.press("Enter")
+        browser.until("!window.before && document.getElementById('tree-editor')?.dataset.ready === 'yes'")
+        assert browser.run("document.activeElement.dataset.label") == "Shore"
         # Dragged into it: what a pointer does, as the events that a browser sends.
         browser.run("window.before = true")
         browser.run(
-            "(() => { const into = document.querySelector('[data-label=Coast]');"
+            "(() => { const into = document.querySelector('[data-label=Shore]');"
             "const from = [...document.querySelectorAll('[role=treeitem]')].find((one) => one.dataset.label.startsWith('T') && !one.hasAttribute('aria-expanded'))"
             " ?? [...document.querySelectorAll('[role=treeitem]')].find((one) => one !== into);"
             "const data = new DataTransfer();"
@@ -159,7 +170,7 @@ def test_trees_and_bands_are_edited_by_keyboard_and_pointer(tmp_path: Path, brow
             "into.dispatchEvent(new DragEvent('drop', {bubbles: true, cancelable: true, dataTransfer: data})); })()"
         )
         browser.until("!window.before && document.getElementById('tree-editor')?.dataset.ready === 'yes'")
-        browser.until("parseInt(document.querySelector('[data-label=Coast] small').textContent) >= 3")
+        browser.until("parseInt(document.querySelector('[data-label=Shore] small').textContent) >= 3")
         browser.go(f"{desk.origin}/hierarchies/1")
         browser.run(
             "(() => { const f = document.getElementById('edges'); f.value = '30 50'; f.dispatchEvent(new Event('change')); })()"
@@ -180,16 +191,19 @@ def test_trees_and_bands_are_edited_by_keyboard_and_pointer(tmp_path: Path, brow
         browser.until("document.getElementById('tree-editor').dataset.ready")
         assert "<31" in browser.text(".tree")
         recipe = (project / "recipe.toml").read_text()
-        assert "Coast" in recipe and "[31" in recipe
+        assert "Shore" in recipe and "[31" in recipe
         browser.run("window.before = true")
         browser.run("document.dispatchEvent(new KeyboardEvent('keydown', {key: 'z', ctrlKey: true}))")
         hands.at("/hierarchies/1")
         recipe = (project / "recipe.toml").read_text()
-        assert "Coast" in recipe and "[31" not in recipe
+        assert "Shore" in recipe and "[31" not in recipe
         browser.go(f"{desk.origin}/hierarchies/4")
         browser.run(
             "(() => { const f = document.getElementById('edges'); f.value = '2020-03-10'; f.dispatchEvent(new Event('change')); })()"
         )
+        shown = "getComputedStyle(document.querySelector('.grip'), '::after').content"
+        assert "2020-03-10" in browser.run(shown) or "aria-valuetext" in browser.run(shown)
+        assert browser.text(".ends").split() == ["2020-03-01", "2020-03-28"]
         hands.reach(".grip")
         browser.press("ArrowRight")
         assert browser.run("document.getElementById('edges').value") == "2020-03-11"

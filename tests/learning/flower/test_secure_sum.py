@@ -229,6 +229,39 @@ def test_a_sum_that_no_rows_could_give_is_refused(people) -> None:
         assert all(why in one.gap and "cannot be seen" in one.gap for one in ended.rounds.records)
 
 
+def invented(ready: Ready, times: int) -> Ready:
+    """Client 4 has every row so many times, with the other outcome."""
+    *others, last = ready.parts
+    rows = last.labels.size * times
+    false = replace(
+        last,
+        features=np.repeat(last.features, times, axis=0),
+        labels=1 - np.repeat(last.labels, times),
+        record=replace(last.record, rows=rows),
+    )
+    return replace(ready, parts=(*others, false))
+
+
+def test_a_client_that_announces_many_rows_is_named_and_beyond_the_agreement_turned_away(people) -> None:
+    ready = ready_people(people)
+    honest, _ = run(ready)
+    taken, _ = run(invented(ready, 50))
+    # What it invents keeps within what rows could give, so that the sum tells nothing; its weight was announced.
+    (said,) = [text for text in taken.rounds.notes() if "times the median" in text]
+    assert said.startswith("client 4 announced")
+    assert not [text for text in honest.rounds.notes() if "times the median" in text]
+    right = [ended.rounds.records[-1].accuracy for ended in (honest, taken)]
+    assert right[0] - right[1] > 0.1
+
+    own = ready.parts[-1].labels.size
+    agreed = ready_people(people, most_rows=2 * own, participation=0.5)
+    ended, seen = run(invented(agreed, 50))
+    record = ended.rounds.roster.client_records()[3]
+    assert "client 4 was refused: it announces more rows than 'most_rows'" in record.gap
+    assert not [number for number, kind, _ in seen.said if number == 4 and kind == "train"]
+    assert abs(ended.rounds.records[-1].accuracy - right[0]) <= 0.02
+
+
 def test_a_client_that_is_missing_voids_the_round_and_the_members_stay(people) -> None:
     def silent(number: int, message: Message, context: Context) -> None:
         if number == 4:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from velado.release.goal import Goal, silent
 from velado.release.guarantees import KAnonymity
 from velado.release.methods import GFKMC, GOK, METHODS, Progressive
 from velado.release.methods._row_covers import RowCovers
+from velado.release.methods.progressive._starts import grouping_cost
 
 # GOK searches for half a minute and GFKMC for seconds, from starts that are tried here anyway.
 QUICK = tuple(m for m in METHODS if m.promise == "guaranteed" and m not in (Progressive, GOK, GFKMC))
@@ -95,6 +98,45 @@ def assert_lowest(data: EncodedTable, k: int, methods) -> None:
 def test_no_method_loses_less_on_a_random_table(shape):
     for seed, k in ((0, 2), (1, 5), (2, 12)):
         assert_lowest(random_table(shape, seed), k, QUICK)
+
+
+def test_the_common_value_alone_is_parted_from_the_rest():
+    # Boxes and cuts make one group of all rows here, and so may clusters whose seed is one of the rare values.
+    for common, rare, k in ((90, (6, 4), 50), (18, (1, 1, 1), 10), (6, (1, 1), 4), (30, (2,), 5)):
+        values = np.repeat(np.arange(1 + len(rare)), (common, *rare))
+        data = EncodedTable((category("c", values, 1 + len(rare), 1 + len(rare)),), values.size)
+        made = Progressive().anonymize(data, Goal((KAnonymity(k),)), np.random.default_rng(0), silent)
+        # As many of the common value as the others need to be k stay with them.
+        with_the_rest = max(sum(rare), k)
+        assert loss_of(data, made) == pytest.approx(with_the_rest / values.size)
+
+
+def partitions(rows: tuple[int, ...], k: int):
+    """Every way to part *rows* into groups of k or more."""
+    if not rows:
+        yield []
+    for size in range(k, len(rows) + 1):
+        for mates in combinations(rows[1:], size - 1):
+            group = (rows[0], *mates)
+            for others in partitions(tuple(row for row in rows if row not in group), k):
+                yield [group, *others]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_table_of_nine_rows_loses_what_the_best_of_all_groupings_does(shape):
+    for seed in range(4):
+        table = random_table(shape, 100 + seed)
+        rows = np.random.default_rng(seed).choice(table.rows, 9, replace=False)
+        data, k = table.subset(rows), 2 + seed % 3
+        made = Progressive().anonymize(data, Goal((KAnonymity(k),)), np.random.default_rng(0), silent)
+        covers = RowCovers.of(data)
+        best = min(
+            grouping_cost(
+                covers, np.array([next(g for g, rs in enumerate(groups) if row in rs) for row in range(9)])
+            )
+            for groups in partitions(tuple(range(9)), k)
+        )
+        assert loss_of(data, made) * 9 * len(data.columns) == pytest.approx(best)
 
 
 @pytest.mark.slow

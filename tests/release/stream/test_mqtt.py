@@ -1,5 +1,6 @@
 """Messages of a real broker are read in large pieces and confirmed together: confirmed ones never come again, others do."""
 
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,20 @@ def test_what_is_confirmed_never_comes_again_and_what_is_not_does(asked: StreamS
     last = source_of(asked, tmp_path)
     assert unconfirmed and read(last, COUNT) == list(range(COUNT, 2 * COUNT))
     last.close()
+
+
+def test_a_source_whose_queue_is_full_ends_at_once(asked: StreamSettings, tmp_path: Path) -> None:
+    source = source_of(asked, tmp_path)
+    read(source, 0)
+    sent(asked, 0)  # of which 200 wait, and the client's thread with the next one
+    time.sleep(1)
+    closing = threading.Thread(target=source.close, daemon=True)
+    closing.start()
+    closing.join(10)
+    assert not closing.is_alive()
+    again = source_of(asked, tmp_path)
+    assert read(again, COUNT) == list(range(COUNT))  # nothing was confirmed, and nothing is lost
+    again.close()
 
 
 def test_a_client_whose_parts_are_named_otherwise_confirms_one_by_one(asked: StreamSettings, tmp_path: Path) -> None:  # fmt: skip

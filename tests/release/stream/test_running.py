@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from velado.errors import InputError, OutputError, TableError
+from velado.errors import InputError, OutputError, ParameterError, TableError
 from velado.release.stream.connectors.runner import run_stream
 from velado.release.stream.manifest import check_chain
 
@@ -155,6 +155,56 @@ def test_a_changed_state_and_a_strangers_window_are_refused(folder: Path) -> Non
     )
     with pytest.raises(TableError, match="not whole"):
         run_stream(folder / "stream.toml")
+
+
+def test_files_are_read_whatever_their_names_and_folders_and_when_they_grow(folder: Path) -> None:
+    """Positions are of whole paths: two folders have a file of one name, a later file comes with a smaller name, an old one grows."""
+    text = STREAM.replace("records-*.jsonl", "*/r*.jsonl")
+    (folder / "stream.toml").write_text(text)
+
+    def put(name: str, window: int) -> None:
+        (folder / name).parent.mkdir(exist_ok=True)
+        with (folder / name).open("ab") as file:
+            file.write(b"\n".join(reading(window, one) for one in range(40)) + b"\n")
+
+    put("day1/r.jsonl", 0)
+    put("day2/r.jsonl", 1)
+    assert run_stream(folder / "stream.toml").windows == 2
+    put("day0/r9.jsonl", 2)
+    put("day0/r10.jsonl", 3)
+    put("day1/r.jsonl", 4)
+    done = run_stream(folder / "stream.toml")
+    assert done.windows == 3 and done.state.counts.lines == done.state.counts.published == 200
+    assert tags(folder) == sorted(1000 * w + one for w in range(5) for one in range(40))
+    whole = (folder / "day1/r.jsonl").read_bytes()
+    for other in (whole[:-10], b" " + whole):  # cut, and another file under the name
+        (folder / "day1/r.jsonl").write_bytes(other)
+        with pytest.raises(InputError, match="not the file that was read"):
+            run_stream(folder / "stream.toml")
+
+
+@pytest.mark.parametrize(
+    ("setting", "file", "before", "after"),
+    [
+        ("people.k", "stream.toml", "k = 3", "k = 2"),
+        ("window.size", "stream.toml", "size = 40", "size = 20"),
+        ("key", "stream.toml", '"owner.key"', '"other.key"'),
+        ("schema", "schema.toml", "[0, 120]", "[0, 130]"),
+    ],
+)
+def test_what_an_epochs_promise_rests_on_may_not_change_between_two_runs(
+    folder: Path, setting: str, file: str, before: str, after: str
+) -> None:
+    (folder / "other.key").write_bytes(bytes(range(1, 41)))
+    write_lines(folder, 1, people=30)
+    run_stream(folder / "stream.toml")
+    text = (folder / file).read_text()
+    assert before in text
+    (folder / file).write_text(text.replace(before, after))
+    with pytest.raises(ParameterError, match=f"another '{setting}'"):
+        run_stream(folder / "stream.toml")
+    (folder / file).write_text(text.replace("[people]", "[people]\nwait = 4"))  # nothing rests on this
+    run_stream(folder / "stream.toml")
 
 
 def test_no_file_is_an_error(folder: Path) -> None:

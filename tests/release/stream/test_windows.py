@@ -123,6 +123,8 @@ HOSTILE = {
     b"\xff\xfe": "broken",
     b"[" * 20_000: "broken",
     line("a", mail="ana@x.br"): "undeclared",
+    line("\ud800"): "broken",
+    b'{"who": "\xed\xa0\x80", "age": 40, "sex": "F", "tag": 1}': "broken",
     line(None): "incomplete",
     line(True): "incomplete",
     line(["a"]): "incomplete",

@@ -227,7 +227,12 @@ def _loaded(folder: str, moment: int) -> Profile:
     return Profile(Path(folder), json.loads(Path(folder, "profile.json").read_bytes()))
 
 
-@lru_cache(maxsize=16)
 def _codes(folder: str, name: str) -> Int32Array:
-    found: Int32Array = np.load(Path(folder, f"{name}.npy")).astype(np.int32)
+    return _narrow_codes(folder, name).astype(np.int32)
+
+
+@lru_cache(maxsize=16)
+def _narrow_codes(folder: str, name: str) -> npt.NDArray[Any]:
+    # Kept as narrow as they lie on the disk: a server of a large table holds a quarter of it between two counts.
+    found: npt.NDArray[Any] = np.load(Path(folder, f"{name}.npy"))
     return found

@@ -149,7 +149,7 @@ def at_the_desk(sentence: str) -> str:
     'if outsiders may know it, choose the role that says so.'
     """
     if not isinstance(sentence, Sentence):
-        return say(DESK_WORDS[sentence]) if sentence in DESK_WORDS else sentence
+        return Sentence(DESK_WORDS[sentence]) if sentence in DESK_WORDS else sentence
     parts = {
         name: at_the_desk(part) if isinstance(part, Sentence) else part
         for name, part in sentence.parts.items()

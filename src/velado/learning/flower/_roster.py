@@ -28,6 +28,8 @@ class Roster:
     table. Greetings are not waited for one by one: a node that hangs holds up the first round at most, and is greeted
     on. So is, every *again* seconds, one that was refused or sits out: a repaired client comes back under the same node.
 
+    *most_rows* is the agreed limit where sums are secret, so that a client's weight can be limited here alone.
+
     A machine that was started again may be another node with the same number: it takes the place of the old one when
     that is gone. While both are there the second is turned away.
 
@@ -46,6 +48,7 @@ class Roster:
     signatures: dict[int, bytes] = field(default_factory=dict)
     digest: str = ""
     signers: tuple[str, ...] = ()
+    most_rows: int | None = None
     _online: set[int] = field(default_factory=set)
     _changed: set[int] = field(default_factory=set)
     _warned: dict[int, str] = field(default_factory=dict)
@@ -180,6 +183,7 @@ class Roster:
         error = (
             packet.text("error")
             or ("" if private else greeting_fault(packet))
+            or self._too_many(packet)
             or self._unsigned(number, packet)
         )
         able = not error and not packet.text("sits_out")
@@ -206,6 +210,12 @@ class Roster:
         self._warned.pop(node, None)
         if able:
             log.info("Client %d is there.", number)
+
+    def _too_many(self, packet: Packet) -> str:
+        """Where nothing of a client can be limited later: that it announces more rows than were agreed on."""
+        if self.most_rows is None or packet.number("rows") <= self.most_rows:
+            return ""
+        return say("it announces more rows than 'most_rows' of the agreement allows")
 
     def _unsigned(self, number: int, packet: Packet) -> str:
         """Why a node is not the client it says it is, or nothing; one that cannot take part has nothing to sign."""

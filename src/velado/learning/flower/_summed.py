@@ -27,6 +27,7 @@ from velado.learning.flower._pooled_newton import (
 from velado.learning.flower._private_steps import PrivateWalk, plan_for
 from velado.learning.flower._terms import Agreed
 from velado.learning.flower.flower_records import FederatedModel, FloatMatrix, Packet, Probabilities
+from velado.text import say
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class Summed:
         self.members: tuple[int, ...] = ()
         self._keys: dict[int, bytes] = {}
         self._signatures: Mapping[int, bytes] = {}
+        self._announced: dict[int, int] = {}
 
     @property
     def needed(self) -> int:
@@ -109,8 +111,8 @@ class Summed:
         """Why the sum cannot be one of rows, or nothing."""
         if self._private:
             return ""
-        announced = sum(int(packet.number("rows")) for packet in answers.values())
-        return self._pooled(answers).fault(announced, 1.0)
+        self._announced = {one: int(packet.number("rows")) for one, packet in answers.items()}
+        return self._pooled(answers).fault(sum(self._announced.values()), 1.0)
 
     def apply(self, answers: Mapping[int, Packet]) -> None:
         """The sum is taken, and the model is the next one."""
@@ -152,8 +154,20 @@ class Summed:
         return LogisticModel(self._weights, self._agreed.scaling)
 
     def notes(self) -> list[str]:
-        """Nothing: of single clients nothing is known."""
-        return []
+        """Clients that announced many more rows than the others: of single clients nothing else is known."""
+        cap = self._agreed.federation.row_cap
+        middle = float(np.median(list(self._announced.values()))) if self._announced else 0.0
+        return [
+            say(
+                "client {number} announced {rows} rows, {times} times the median. In a secure sum nobody can limit what it counts: ask it, "
+                "agree on a smaller 'most_rows', or take aggregation = \"mean\".",
+                number=one,
+                rows=rows,
+                times=round(rows / middle, 1),
+            )
+            for one, rows in sorted(self._announced.items())
+            if cap > 0 and rows > cap * middle
+        ]
 
     @property
     def _weights(self) -> Weights:

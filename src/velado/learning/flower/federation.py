@@ -69,7 +69,7 @@ class Federation:
     row_cap: Annotated[
         float,
         Setting(
-            "not secure-sum: a client counts with at most so many times the clients' median of rows; 0: no cap",
+            "a client counts with at most so many times the clients' median of rows, and is named where it says more (secure-sum: named alone); 0: no cap",
             ge=0,
         ),
     ] = 3.0

@@ -333,7 +333,15 @@ def serve(
     federation = agreed.federation
     holder = holder_of(agreed, None if tested is None else tested[0])
     truth = None if tested is None else tested[1]
-    roster = Roster(federation, digest=agreed.digest, signers=agreed.signers)
+    roster = Roster(
+        federation,
+        digest=agreed.digest,
+        signers=agreed.signers,
+        # Averages cap what a client says; of a secret sum nothing can be capped, so that who says too much is turned away.
+        most_rows=federation.most_rows
+        if agreed.aggregation == "secure-sum" and federation.noise is None
+        else None,
+    )
     rounds = Rounds(agreed, holder, roster, seed, truth, on_round)
     try:
         rounds.start(grid, ArrayRecord(), num_rounds=federation.rounds, timeout=federation.patience)

@@ -71,6 +71,11 @@ class NewtonRows:
             )
             self._w = given.astype(np.float64) / (1 << 20)
 
+    @property
+    def weights(self) -> Floats:
+        """How much every row counts; 1 where the job has no weight."""
+        return self._w
+
     def at(self, beta: Sequence[float]) -> list[int]:
         """n, deviance, gradient and the upper triangle of the curvature at a point, as whole numbers."""
         x, y, w = self._x, self._y, self._w

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from velado.errors import InputError
 from velado.learning.crypto.fixed_point import Columns
-from velado.learning.regression.census import census_in, census_size
+from velado.learning.regression.census import census_in, census_size, weighty
 from velado.learning.regression.design_matrix import (
     encoded_columns,
     flat_bounds,
@@ -86,9 +86,12 @@ class ClientRounds:
         if job.noise is not None:
             self._noisy = noisy_sums(columns, job, tape)
             return
-        parts = parts_of(encoded_columns(columns, job), job)
-        self._census = [count for part in parts for count in census_in(part, job)]
+        encoded = encoded_columns(columns, job)
+        parts = parts_of(encoded, job)
         self._newton = NewtonRows(columns, job) if job.iterated else None
+        weights = None if self._newton is None else self._newton.weights
+        counted = parts_of(weighty(encoded, weights, job), job)
+        self._census = [count for part in counted for count in census_in(part, job)]
         self._moments = [
             figure for part in parts for figure in flatten(moments_in(part, job)) if not job.iterated
         ]

@@ -96,7 +96,7 @@ class _Placed:
     @property
     def weighted(self) -> FloatArray:
         """The same, times the rows of each."""
-        return self.line if self.weights is None else self.line * self.weights
+        return np.asarray(self.line if self.weights is None else self.line * self.weights, dtype=np.float64)
 
 
 def _association(one: _Placed, two: _Placed) -> float:
@@ -123,7 +123,7 @@ def _covariance(one: _Placed, two: _Placed) -> FloatArray:
                 met = np.bincount(pairs, rows, minlength=shape[0] * shape[1]).reshape(shape)
             return np.asarray(one.places.T @ (met @ two.places), dtype=np.float64)
     if two.is_line:
-        return np.atleast_1d(one.weighted @ two.line)
+        return np.asarray([one.weighted @ two.line], dtype=np.float64)
     return np.asarray(
         np.bincount(two.codes, one.weighted, minlength=len(two.places)) @ two.places, dtype=np.float64
     )

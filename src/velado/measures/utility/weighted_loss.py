@@ -30,7 +30,14 @@ def weight_scores(data: EncodedTable) -> FloatArray:
             number += np.abs(place - place.mean())
         else:
             category += np.bincount(column.codes, minlength=column.size)[column.codes]
-    return np.asarray(data.rows - (_rank(-number) + _rank(category)) / 2, dtype=np.float64)
+    return np.asarray(data.rows - (_rank(-number) + _rank_of_counts(category)) / 2, dtype=np.float64)
+
+
+def _rank_of_counts(score: FloatArray) -> FloatArray:
+    # Whole numbers up to rows x columns: looked up, not sorted.
+    place = score.astype(np.int64)
+    seen = np.bincount(place) > 0
+    return np.cumsum(seen, dtype=np.int64)[place].astype(np.float64)
 
 
 def _rank(score: FloatArray) -> FloatArray:

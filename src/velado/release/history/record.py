@@ -37,7 +37,8 @@ Bools = npt.NDArray[np.bool_]
 @dataclass(frozen=True, repr=False)
 class HeldState:
     """What is held together: *what*, the class or group of each person (below 0: none), how people and classes stand, and the
-    counts of values in each group (group, value, count). *how*: what becomes of people who left (drop, keep), or merge; *k* is that of the promise to people."""
+    counts of values in each group (group, value, count). *how*: what becomes of people who left (drop, keep), or merge; *k* is that of the promise to people;
+    *column*: whose values are counted."""
 
     what: str
     home: Ints32
@@ -46,6 +47,7 @@ class HeldState:
     counts: pl.DataFrame
     how: str = ""
     k: int = 0
+    column: str = ""
 
     @property
     def kind(self) -> tuple[str, str]:
@@ -64,7 +66,7 @@ class HeldState:
         """As an entry holds it: classes of those who are new, one bit for each person and class, counts that are new."""
         counts = json.dumps(self.counts.to_dict(as_series=False), separators=(",", ":")).encode()
         said = {"what": self.what, "classes": len(self.over), "counts": len(counts)}
-        said |= {"how": self.how, "k": self.k}
+        said |= {"how": self.how, "k": self.k, "column": self.column}
         bits = np.packbits(self.standing).tobytes() + np.packbits(self.over).tobytes()
         return said, self.home[known:].astype("<i4").tobytes() + bits + counts
 
@@ -89,7 +91,7 @@ def _held_of(one: Said, before: HeldState | None, new: int, known: int, at: int)
         counts = pl.concat([before.counts, counts])
     what = str(said["what"])
     how, k = str(said.get("how", "drop" if what == "people" else "")), int(said.get("k", 0))
-    return HeldState(what, home.astype(np.int32), standing, over, counts, how, k)
+    return HeldState(what, home.astype(np.int32), standing, over, counts, how, k, str(said.get("column", "")))
 
 
 class Said(Protocol):

@@ -136,7 +136,7 @@ class RecordReader:
             given = json.loads(line)
         except (ValueError, RecursionError):
             return "broken"
-        if not isinstance(given, dict):
+        if not isinstance(given, dict) or not _written(line, given):
             return "broken"
         if record.undeclared == "refuse" and not given.keys() <= self._known:
             return "undeclared"
@@ -222,6 +222,17 @@ class RecordReader:
                 known.clear()
             known[text] = found
         return found
+
+
+def _written(line: bytes, given: Mapping[str, Any]) -> bool:
+    """Whether all texts can be written: JSON lets half of a character stand alone, which no file takes."""
+    if line.isascii() and b"\\u" not in line:
+        return True
+    try:
+        json.dumps(given, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class _Refused(Exception):

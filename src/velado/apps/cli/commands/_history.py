@@ -104,7 +104,7 @@ def seal(
         if known != releases:
             raise HistoryError(
                 say(
-                    "The history has {known:,} releases, and you know of {releases:,}.",
+                    "Releases in the history and releases you know of are not as many: {known:,} and {releases:,}.",
                     known=known,
                     releases=releases,
                 ),

@@ -179,6 +179,10 @@ def _rows(config: Path) -> None:
         ),
         say(
             "Each window keeps its promise, and all windows of an epoch together do. Across epochs nothing is promised."
+        )
+        if counts.windows_published
+        else say(
+            "Nothing was published so far; why a window was held back stands in windows.jsonl of the private folder."
         ),
     ]
     show.result(document, lines)

@@ -94,7 +94,8 @@ def show(request: Request) -> Response:
         walk,
         job=job_told(job),
         result=result,
-        cheaper=[one for one in result["cheaper"] if one["loss"] < result["loss"]],
+        # To three digits, as both are shown.
+        cheaper=[one for one in result["cheaper"] if round(one["loss"], 3) < round(result["loss"], 3)],
         current=walk.is_current(job),
         undecided=walk.undecided(job),
         rows=[_row(row, names, published, result) for row in shown.iter_rows(named=True)],

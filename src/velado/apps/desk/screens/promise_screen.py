@@ -51,8 +51,10 @@ def show(request: Request) -> Response:
 def _reach(recipe: Recipe) -> dict[str, float | str]:
     """How far the sliders go: a figure written into the recipe by hand is within reach, so that no page moves it unasked.
 
-    >>> _reach(Recipe.from_dict({"version": 1, "schema": {"columns": {}}, "k": 80, "suppression": 0.0025}))["k"]
-    80
+    >>> schema = {"columns": {"age": {"role": "quasi", "kind": "numeric"}}}
+    >>> found = _reach(Recipe.from_dict({"version": 1, "schema": schema, "method": "mdav", "k": 80, "suppression": 0.0025}))
+    >>> found["k"], found["percent"], found["step"]
+    (80, 0.25, 'any')
     """
     percent = round(100 * recipe.suppression, 6)
     return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -175,22 +175,30 @@ def annealed(
     judge: Judge | None = None,
     steps: Steps = COVER_STEPS,
     stopped: Stopped | None = None,
+    others: Sequence[IntArray] = (),
 ) -> Int32Array:
     """Labels that cost no more than the given ones: groups of *least* rows or more, label -1 for rows left out.
+
+    Where it is done with several seeds, they begin in turn from *labels* and from the *others*: what is cheapest before a
+    search need not be after it.
 
     With a *judge* only groups it lets pass are made. Interrupted from the keyboard, the best so far is kept, and *stopped*
     knows of it. The
     result depends on *seed* and the arguments alone: blocks have seeds of their own, so that threads change nothing.
     """
-    start = np.ascontiguousarray(labels, dtype=np.int32)
+    best = np.ascontiguousarray(labels, dtype=np.int32)
+    begun = [best, *(np.ascontiguousarray(other, dtype=np.int32) for other in others)]
     rounds = schedule.rounds if judge is None else _JUDGED * schedule.rounds
-    best, least_cost = start, np.inf
+    first = _Search(world, best, least, schedule.droppable, seed, steps)
+    least_cost = first.cost
+    if least_cost <= 0.0 or (first.groups < 2 and first.rows.size < 2 * least):
+        return best
     try:
         for number in range(schedule.seeds):
-            search = _Search(world, start, least, schedule.droppable, seed + 7919 * number, steps)
-            if search.cost <= 0.0 or search.groups < 2:
-                return start
-            best, least_cost = (best, least_cost) if least_cost < np.inf else (start, search.cost)
+            start = begun[number % len(begun)]
+            search = first
+            if number:
+                search = _Search(world, start, least, schedule.droppable, seed + 7919 * number, steps)
             heat = schedule.heat
             r = 0
             while r < rounds:

@@ -213,11 +213,11 @@ def _rebuild_some(
         if dear < 0 or state.price[dear] <= 0.0 or state.size[dear] > room:
             continue
         held = _nearest_groups(world, state, dear, block, met, distance, random)
-        if held == 0:
+        if held == 0 and state.size[dear] < 2 * least:
             continue
         wanted = 1 + int(next_random(random) * 5)
         freed, donors, members = _freed(world, state, pool, dear, met, held, wanted, least, room, random)
-        if freed + donors < 2:
+        if freed + donors < 2 and members < 2 * least:
             continue
         before = 0.0
         for j in range(freed):

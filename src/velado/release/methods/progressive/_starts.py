@@ -25,11 +25,12 @@ from velado.text import Sentence, say
 
 @dataclass(frozen=True, repr=False)
 class Start:
-    """A grouping, the rows x price of it, and where it is from."""
+    """A grouping, the rows x price of it, and where it is from; *others* are dearer ones, the cheapest of them first."""
 
     name: Sentence
     labels: Int32Array
     cost: float
+    others: tuple[Int32Array, ...] = ()
 
 
 @njit(cache=True)

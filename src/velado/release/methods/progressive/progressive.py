@@ -23,6 +23,7 @@ from velado.release.methods.progressive._annealing import (
     world_for,
 )
 from velado.release.methods.progressive._cover_lattice import CoverLattice, lattice
+from velado.release.methods.progressive._every_grouping import MOST_ROWS, best_grouping
 from velado.release.methods.progressive._neighbourhood_search import search, start
 from velado.release.methods.progressive._peel import BoxList
 from velado.release.methods.progressive._progressive_kernel import Floats, scratch_for
@@ -291,7 +292,8 @@ class Progressive:
         if only and goal.rows_only:
             found = starts_for(data, rows, goal, replace(limits, kinds=(only,)), seed, progress)
         found = found or starts_for(data, rows, goal, limits, seed, progress)
-        return min(found, key=lambda start: start.cost)
+        best, *others = sorted(found, key=lambda start: start.cost)
+        return replace(best, others=tuple(other.labels for other in others))
 
     def _limits(self, data: EncodedTable, rows: RowCovers) -> StartLimits:
         work = self._work(data, bool(rows.measure.lines))
@@ -360,6 +362,9 @@ class Progressive:
         # than groups that were merely made (`tests/attacks/test_minimality.py`): there the start is published.
         if enough or goal.reads_sensitive or not begun.cost > 0.0:
             return begun.labels
+        if data.rows <= MOST_ROWS and goal.rows_only and not goal.suppressible(data.rows):
+            tried = best_grouping(rows, least)
+            return tried if grouping_cost(rows, tried) < begun.cost else begun.labels
 
         def told(share: float, cost: float) -> None:
             progress(share, say("searching for better groups: loss {loss}", loss=number(cost / cells, 4)))
@@ -372,7 +377,9 @@ class Progressive:
         schedule = Schedule.of(data.rows, len(data.columns), least, goal.suppressible(data.rows), effort)
         world = world_for(data, rows)
         judge = None if goal.rows_only else lambda groups: goal.holds_in_parts(data, groups)
-        labels: IntArray = annealed(world, begun.labels, least, schedule, seed, told, judge, stopped=stopped)
+        labels: IntArray = annealed(
+            world, begun.labels, least, schedule, seed, told, judge, stopped=stopped, others=begun.others
+        )
         if boxes:
             random = seeded(seed, self.name)
             found = Partition.of(labels).labels

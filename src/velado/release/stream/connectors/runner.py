@@ -25,6 +25,7 @@ from velado.release.stream.connectors.metrics import StreamMetrics
 from velado.release.stream.connectors.sinks import FolderSink, MqttSink, Sink
 from velado.release.stream.connectors.sources import FilesSource, MqttSource, Source, StdinSource
 from velado.release.stream.connectors.state_file import Parcel, StateFile
+from velado.release.stream.manifest import digest
 from velado.release.stream.stream_settings import StreamSettings, read_stream
 from velado.release.stream.windows import Stream, StreamState
 
@@ -102,7 +103,7 @@ def run_road(
     """The stream that *road* makes, whose paths are those of *folder*, until its source ends or *stop* says so."""
     schema = read_schema(folder / asked.schema)
     key = owner_key(folder / asked.key if asked.key else None)
-    kept = StateFile(folder / asked.state)
+    kept = StateFile(folder / asked.state, _begun_with(asked, schema, key))
     try:
         stream, leave = road(schema, asked, key)
         try:
@@ -123,6 +124,23 @@ def run_road(
             leave()
     finally:
         kept.close()
+
+
+def _begun_with(asked: StreamSettings, schema: Schema, key: Key) -> dict[str, str]:
+    """What the promise of an epoch rests on, and what the records that wait were read by: digests, by the names of the settings."""
+    told = {
+        "key": key.fingerprint,
+        "schema": schema.to_dict(),
+        "name": asked.name,
+        "readings": {name: list(one) for name, one in asked.readings.items()},
+        "window.by": asked.window.by,
+        "window.size": float(asked.window.size),
+        "people.k": asked.people.k,
+        "people.epoch": asked.people.epoch,
+    }
+    return {
+        name: digest(json.dumps(one, sort_keys=True, default=str).encode())[:16] for name, one in told.items()
+    }
 
 
 class _Loop:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import glob
+import hashlib
 import json
+import os
 import queue
 import sys
 import threading
@@ -21,6 +23,8 @@ from velado.release.stream.connectors.mqtt_client import confirm, connect, mqtt_
 from velado.release.stream.stream_settings import StreamSettings
 from velado.text import say
 
+_START = 1024
+"""Bytes at the beginning of a file by which it is known again."""
 MOST = 10_000
 """Messages handed on at once."""
 _GATHER, _PAUSE = 0.1, 0.005
@@ -85,38 +89,71 @@ class StdinSource:
 
 
 class FilesSource:
-    """The lines of one file after another; the position is a name and how many bytes of it were read."""
+    """The lines of files in the order of their paths. The position has, for each, how many bytes were read, and how it begins.
+
+    A file that comes later is read whatever its name, and one that grew is read on; a file that is shorter than what was read of it, or
+    begins otherwise, is another one under its name, and an error.
+    """
 
     def __init__(self, asked: StreamSettings, folder: Path, separator: str, position: Any) -> None:
         self.ended = False
-        self._pattern, self._follow = str(folder / asked.source.path), asked.source.follow
+        self._folder, self._pattern = folder, str(folder / asked.source.path)
+        self._follow = asked.source.follow
         self._separator = separator if asked.record.format == "csv" else None
-        self._name: str = position[0] if position else ""
-        self._offset: int = position[1] if position else 0
-        if not self._files() and not self._follow:
+        files = self._files()
+        self._read = self._read_before(position, files)
+        if not files and not self._follow:
             raise InputError(
                 say("There is no file '{path}' to read records from.", path=asked.source.path),
                 "The stream would be empty.",
                 "Correct path in [source]; it is looked for beside the stream file.",
             )
+        for path in files:
+            begun = self._read.get(self._name(path))
+            if begun is not None and begun[1] and _begins(path, begun[1]) != begun[2]:
+                raise _another(path)
 
     def _files(self) -> list[Path]:
-        return [Path(name) for name in sorted(glob.glob(self._pattern)) if Path(name).name >= self._name]
+        return [path for path in map(Path, sorted(glob.glob(self._pattern))) if path.is_file()]
+
+    def _name(self, path: Path) -> str:
+        return os.path.relpath(path, self._folder)
+
+    def _read_before(self, position: Any, files: list[Path]) -> dict[str, list[Any]]:
+        """How far each file was read. An older state has one name and one place in that file: those before it were read."""
+        if not isinstance(position, list):
+            return dict(position or {})
+        name, offset = position
+        return {
+            self._name(path): [offset if path.name == name else path.stat().st_size, 0, ""]
+            for path in files
+            if path.name <= name
+        }
 
     def poll(self, seconds: float) -> Arrived:
         """The next lines, all of one file."""
         files = self._files()
         for at, path in enumerate(files):
-            begin = self._offset if path.name == self._name else 0
+            begin, known, start = self._read.get(self._name(path), [0, 0, ""])
+            size = path.stat().st_size
+            if size < begin:
+                raise _another(path)
+            if size == begin:
+                continue
             lines, end = self._some(path, begin, at + 1 == len(files))
+            if end == begin:
+                continue
+            if known < _START:
+                known = min(end, _START)
+                start = _begins(path, known)
+            self._read = {**self._read, self._name(path): [end, known, start]}
             if lines:
-                self._name, self._offset = path.name, end
-                return Arrived(lines, [time.time()] * len(lines), [self._name, self._offset])
+                return Arrived(lines, [time.time()] * len(lines), self._read)
         if not self._follow:
             self.ended = True
         else:
             time.sleep(seconds)
-        return Arrived([], [], [self._name, self._offset])
+        return Arrived([], [], self._read)
 
     def _some(self, path: Path, begin: int, last: bool) -> tuple[list[bytes], int]:
         with path.open("rb") as file:
@@ -139,6 +176,19 @@ class FilesSource:
 
     def close(self) -> None:
         """Nothing to close."""
+
+
+def _begins(path: Path, length: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.sha256(file.read(length)).hexdigest()
+
+
+def _another(path: Path) -> InputError:
+    return InputError(
+        say("'{file}' is not the file that was read under its name before.", file=path.name),
+        "It is shorter, or begins otherwise: what was read of it says nothing of where to go on.",
+        "Put the old one back, and give new records a file of a name of their own.",
+    )
 
 
 class MqttSource:

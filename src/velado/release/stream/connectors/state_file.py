@@ -6,7 +6,7 @@ import base64
 import io
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from velado.data.staging import locked, write_file
-from velado.errors import OutputError, TableError
+from velado.errors import OutputError, ParameterError, TableError
 from velado.release.history.classes import Classes
 from velado.release.stream.manifest import digest
 from velado.release.stream.window_release import Epoch
@@ -44,7 +44,9 @@ class StateFile:
     True
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, begun_with: Mapping[str, str] | None = None) -> None:
+        """*begun_with*: what may not change while a stream goes on, by the names of its settings, each as a digest."""
+        self._begun_with = dict(begun_with or {})
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
         self._path = folder / "state.json"
@@ -68,6 +70,13 @@ class StateFile:
                 "Put the file back as it was, or move the folder away: the stream then begins a new chain and a new epoch.",
             )
         read = json.loads(body)
+        for name, was in read.get("begun_with", {}).items():
+            if self._begun_with.get(name, was) != was:
+                raise ParameterError(
+                    say("The stream was begun with another '{setting}'.", setting=name),
+                    "Windows of one epoch, some made with the one and some with the other, could single people out who were promised a crowd in both.",
+                    "Put it back as it was. Or let the epoch end, move the folders of state and windows away, and begin a new stream.",
+                )
         parcels = [
             Parcel(one["number"], _bytes(one["table"]), _bytes(one["manifest"]) or b"")
             for one in read["outbox"]
@@ -78,6 +87,7 @@ class StateFile:
         """*state* is on the disk, with the *position* of the source and what goes out next."""
         whole = {
             "version": _VERSION,
+            "begun_with": self._begun_with,
             "state": _plain(state),
             "position": position,
             "outbox": [
