@@ -228,7 +228,7 @@ def test_a_raise_without_a_reason_names_no_flag_of_the_command_line(call: Call) 
     note = call(
         "POST", "/v1/budget/raise?lang=pt", {"dataset": "people", "total": 20, "reason": "mais"}, "root"
     ).json["note"]
-    assert note.startswith("Escreva o novo total")
+    assert note.endswith("vale o do livro-razão, também na próxima partida.")
 
 
 @pytest.mark.parametrize(
