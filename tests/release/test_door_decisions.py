@@ -9,7 +9,7 @@ from velado.data.schema import Column
 from velado.release.operations import OPERATIONS
 from velado.release.side_doors import decisions
 from velado.release.side_doors.decisions import DECISIONS, Decision
-from velado.report.evidence.pages import _traced
+from velado.report.phrases import operation_told
 from velado.text import told
 
 EVERY = pytest.mark.parametrize("decision", DECISIONS.values(), ids=DECISIONS)
@@ -43,7 +43,7 @@ def test_an_evidence_pack_names_it(decision: Decision) -> None:
     else:
         entry = {"role": "other", **made.column.to_dict()}
         assert decision.seen_in(entry) and not decision.seen_in({"role": "other", **COLUMN.to_dict()})
-    assert _traced(decision.trace) == decision.done
+    assert operation_told(decision.trace) == decision.done
 
 
 @EVERY

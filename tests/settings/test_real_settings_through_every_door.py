@@ -157,7 +157,7 @@ def _heard(door: Door, key: str, value: Any, folder: Path, place: str) -> tuple[
     assert type(caught.value) is ParameterError
     named = place.format(key=key, flag="-k" if key == "k" else f"--{key}")
     in_pt = named.replace("in the recipe", "na receita").replace("of the recipe", "da receita")
-    in_pt = in_pt.replace("of the study", "do estudo").replace("in [", "em [").replace("of Run", "de Run")
+    in_pt = in_pt.replace("of the study", "do estudo").replace("in [", "em [").replace("of RunSettings", "(RunSettings)")
     english, portuguese = (told_error(caught.value, tongue) for tongue in ("en", "pt"))
     assert english.startswith(f"{named} ") and portuguese.startswith(f"{in_pt} ")
     return english.removeprefix(named), portuguese.removeprefix(in_pt)

@@ -143,7 +143,7 @@ def opened(job: Job, private: PrivateKey, message: Message) -> Solved:
     >>> job = small_job(DELEGATED)
     >>> opened(job, PrivateKey(1009, 1019), Message(job.digest(), "hub", "vault", 0, "total", {"ciphertexts": b""}))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    velado.errors.ParameterError: ...
+    velado.errors.PlaintextOverflow: ...
     """
     key = private.public
     packing = packing_for(job, key)
