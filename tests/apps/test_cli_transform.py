@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from velado.apps.cli import run
-from velado.apps.cli.app import click_command
+from velado.apps.cli.main import command
 from velado.data.samples import hospital_csv, hospital_schema
 from velado.release.operations import OPERATIONS
 
@@ -18,7 +18,7 @@ COMMAND = ["transform", str(hospital_csv()), "--schema", str(hospital_schema())]
 
 
 def test_every_registered_operation_has_its_flag() -> None:
-    made = click_command().commands["transform"]
+    made = command(["transform"]).commands["transform"]
     named = {word for one in made.get_params(click.Context(made)) for word in one.opts}
     assert {f"--{one.name}" for one in OPERATIONS} <= named
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 import tomli_w
 
-from velado.apps.cli.app import click_command
+from velado.apps.cli.main import command
 from velado.apps.cli.options import PromiseFlags, guarantee_from, split_flags
 from velado.data.schema import Schema
 from velado.errors import ParameterError, SchemaError, VeladoError
@@ -136,7 +136,7 @@ def k_by_command(key: str, value: float, folder: Path) -> object:
     FRAME.write_csv(folder / "t.csv")
     (folder / "s.toml").write_text(tomli_w.dumps(SCHEMA))
     words = [str(folder / "t.csv"), "-s", str(folder / "s.toml"), "-o", str(folder / "out")]
-    return click_command().main(["anonymize", *words, f"--{key}={value}"], standalone_mode=False)
+    return command(["anonymize"]).main(["anonymize", *words, f"--{key}={value}"], standalone_mode=False)
 
 
 @pytest.mark.parametrize("key", GOAL)

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import velado
-from velado.apps.cli.app import click_command
+from velado.apps.cli.main import command
 from velado.data.schema import Schema
 from velado.errors import ParameterError, VeladoError
 from velado.learning.flower.agreement import FederationRecipe
@@ -98,7 +98,7 @@ def _command(name: str) -> Door:
         table, schema = str(folder / "t.csv"), str(folder / "s.toml")
         words = ["-t", f"{table}:{schema}"] if name == "joined" else [table, "-s", schema]
         flag = "-k" if key == "k" else f"--{key.replace('_', '-')}"
-        return click_command().main([name, *words, flag, _typed(value)], standalone_mode=False)
+        return command([name]).main([name, *words, flag, _typed(value)], standalone_mode=False)
 
     run.__name__ = f"velado_{name}"
     return run
@@ -157,7 +157,11 @@ def _heard(door: Door, key: str, value: Any, folder: Path, place: str) -> tuple[
     assert type(caught.value) is ParameterError
     named = place.format(key=key, flag="-k" if key == "k" else f"--{key}")
     in_pt = named.replace("in the recipe", "na receita").replace("of the recipe", "da receita")
-    in_pt = in_pt.replace("of the study", "do estudo").replace("in [", "em [").replace("of RunSettings", "(RunSettings)")
+    in_pt = (
+        in_pt.replace("of the study", "do estudo")
+        .replace("in [", "em [")
+        .replace("of RunSettings", "(RunSettings)")
+    )
     english, portuguese = (told_error(caught.value, tongue) for tongue in ("en", "pt"))
     assert english.startswith(f"{named} ") and portuguese.startswith(f"{in_pt} ")
     return english.removeprefix(named), portuguese.removeprefix(in_pt)
@@ -263,7 +267,7 @@ def test_only_true_keeps_the_order_of_the_rows(given: Any, tmp_path: Path) -> No
 )
 def test_a_flag_for_one_value_is_given_once(words: list[str], tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="is given twice"):
-        click_command().main(["anonymize", str(tmp_path / "t.csv"), *words], standalone_mode=False)
+        command(["anonymize"]).main(["anonymize", str(tmp_path / "t.csv"), *words], standalone_mode=False)
 
 
 def test_a_key_of_a_promise_and_a_flag_of_a_method_are_given_once(tmp_path: Path) -> None:
@@ -271,7 +275,7 @@ def test_a_key_of_a_promise_and_a_flag_of_a_method_are_given_once(tmp_path: Path
         _command("anonymize")("guarantee", "l-diversity: l=2, l=3", tmp_path)
     words = ["-m", "mondrian", "--cut", "strict", "--cut", "relaxed"]
     with pytest.raises(ParameterError, match="--cut is given twice"):
-        click_command().main(["anonymize", str(tmp_path / "t.csv"), *words], standalone_mode=False)
+        command(["anonymize"]).main(["anonymize", str(tmp_path / "t.csv"), *words], standalone_mode=False)
 
 
 @pytest.mark.parametrize("version", [True, 1.0, "1", None, 2])
