@@ -7,7 +7,7 @@ import pytest
 
 from velado import anonymize
 from velado.data.encode import encode
-from velado.data.hierarchies import HIERARCHIES, tree_of
+from velado.data.hierarchies import HIERARCHIES, fitting, tree_of
 from velado.data.hierarchies._bundled import rows_of
 from velado.data.hierarchies.ages import AGES
 from velado.data.hierarchies.cep import CEP
@@ -166,3 +166,17 @@ def test_a_report_says_what_codes_in_the_table_stand_for() -> None:
     rows = {row[1]: row[2] for row in table.rows}
     assert set(rows) <= set(shown) and rows["J09-J18"] == BLOCKS["J09-J18"]
     assert told(rows["J09-J18"], "pt") != told(rows["J09-J18"], "en")
+
+
+def test_a_column_is_known_by_its_values_where_they_are_hardly_anything_else() -> None:
+    towns = ["Recife", "Olinda", "Manaus", "Natal", "Curitiba", "Niterói"]
+    codes = ["J18.9", "O80", "A09", "E11", "N39", "K35"]
+    assert (fitting(towns), fitting(codes)) == (MUNICIPALITIES, ICD10)
+    assert fitting([*towns, "Viçosa"]) == MUNICIPALITIES  # of several states: known, and placed by hand
+    assert fitting([*towns, "elsewhere", "unknown"]) is None  # a quarter is something else
+    assert (
+        fitting(["Viçosa", "Belém", "Santa Luzia", "Bom Jesus", "Recife"]) is None
+    )  # hardly one has one place
+    assert fitting(towns[:4]) is None and fitting([]) is None
+    assert fitting([str(age) for age in range(90)]) is None  # ages, days, children: numbers may be anything
+    assert fitting([f"{n:08d}" for n in range(36570000, 36570050)]) is None

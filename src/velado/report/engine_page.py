@@ -105,7 +105,7 @@ def engine_public_page(facts: EngineFacts) -> Page:
             Figure(say("Rows left out"), count(plan.suppressed)),
         ),
         sections=(
-            _promise(facts),
+            _promise(facts, public=True),
             columns_section(
                 plan.prepared.schema,
                 plan.public_losses,
@@ -152,7 +152,7 @@ def _verdict(facts: EngineFacts, loss: float) -> VerdictCard:
     )
 
 
-def _promise(facts: EngineFacts) -> Section:
+def _promise(facts: EngineFacts, public: bool = False) -> Section:
     release, ends = facts.release, facts.ends
     return promise_section(
         release.plan.promise,
@@ -160,6 +160,7 @@ def _promise(facts: EngineFacts) -> Section:
         smallest=facts.smallest,
         true_ends=[name for name, step in ends.items() if step is None],
         rounded_ends={name: step for name, step in ends.items() if step is not None},
+        public=public,
     )
 
 

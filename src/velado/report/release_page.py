@@ -158,7 +158,7 @@ def public_page(facts: ReleaseFacts) -> Page:
             Figure(say("Loss of detail"), share(loss)),
             Figure(say("Rows left out"), count(release.suppressed)),
         ),
-        sections=(_promise(facts), _columns(facts), _limits(facts)),
+        sections=(_promise(facts, public=True), _columns(facts), _limits(facts)),
         footer=footer(facts.output),
     )
 
@@ -273,7 +273,7 @@ def _verdict(facts: ReleaseFacts, loss: float, public: bool = False) -> VerdictC
 # ---- what was promised
 
 
-def _promise(facts: ReleaseFacts) -> Section:
+def _promise(facts: ReleaseFacts, public: bool = False) -> Section:
     return promise_section(
         facts.release.promise,
         facts.release.verdicts,
@@ -281,6 +281,7 @@ def _promise(facts: ReleaseFacts) -> Section:
         true_ends=facts.true_ends,
         rounded_ends=facts.rounded_ends,
         over_time=facts.release.over_time,
+        public=public,
     )
 
 
@@ -292,8 +293,9 @@ def promise_section(
     true_ends: Sequence[str] = (),
     rounded_ends: Mapping[str, float] = MappingProxyType({}),
     over_time: OverTime | None = None,
+    public: bool = False,
 ) -> Section:
-    """What was promised, on what it was checked, and what was found.
+    """What was promised, on what it was checked, and what was found; on a *public* page without what its owner could do.
 
     >>> promise_section("measured", (), smallest=3).name
     'promise'
@@ -339,7 +341,14 @@ def promise_section(
         )
     if over_time is not None:
         blocks.append(over_time.sentence)
-    if true_ends:
+    if true_ends and public:
+        blocks.append(
+            say(
+                "Interval ends of {columns} are true values of somebody in the group.",
+                columns=listed(true_ends),
+            )
+        )
+    elif true_ends:
         blocks.append(
             say(
                 "Interval ends of {columns} are true values of somebody in the group; round = STEP in the "

@@ -1,5 +1,6 @@
 """Edits of a hierarchy are undone one by one, and nothing else is; days have bands as numbers do."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -173,3 +174,31 @@ def test_what_a_bundled_hierarchy_does_not_know_is_placed_by_hand(desk: Desk) ->
     before = desk.state()
     assert desk.post(f"{place}/builder", builder="levels", options="").status == 303
     assert desk.state() == before
+
+
+def test_a_ready_hierarchy_that_fits_is_offered_and_not_taken_by_itself(tmp_path: Path) -> None:
+    places = ["Recife", "Olinda", "Manaus", "Natal", "Curitiba", "Niterói", "Campinas", "Viçosa"]
+    codes = ["J18.9", "O80", "A09", "E11", "N39", "K35", "I50", "J45"]
+    lines = ["patient_id,city,cid10,team"]
+    lines += [f"P{i:03d},{places[i % 8]},{codes[i * 3 % 8]},team {i % 5}" for i in range(64)]
+    desk = Desk(tmp_path).opened("\n".join(lines) + "\n").read().person()
+    schema = desk.project.recipe().schema  # type: ignore[union-attr]
+    numbers = {name: at for at, name in enumerate(schema.columns)}
+    roles = {f"role-{numbers['city']}": "quasi", f"role-{numbers['cid10']}": "sensitive"}
+    roles[f"role-{numbers['team']}"] = "quasi"
+    assert desk.roles(**roles).status == 303
+    assert (
+        "2 columns have no groups yet, and ready hierarchies fit them: city , cid10"
+        in desk.get("/promise").words
+    )
+    page = desk.get("/hierarchies")
+    assert re.findall(r'name="builder" value="([^"]+)"', page.text) == ["municipality", "icd-10"]
+    assert spec_of(desk, "city") is None  # nothing was taken
+    assert (
+        desk.post(f"/hierarchies/{numbers['city']}/builder", builder="municipality", options="").status == 303
+    )
+    assert "1 column has no groups yet" in desk.get("/promise").words
+    assert desk.post(f"/hierarchies/{numbers['cid10']}/builder", builder="icd-10", options="").status == 303
+    assert "no groups yet" not in desk.get("/promise").words
+    page = desk.get("/hierarchies")
+    assert "A ready one that fits" not in page.words and "ICD-10: category, block and chapter" in page.words

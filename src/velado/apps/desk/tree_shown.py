@@ -14,7 +14,7 @@ import polars as pl
 from velado.apps.desk.profile import Profile
 from velado.data import tree_edits
 from velado.data.encode import taxonomy_of
-from velado.data.hierarchies import HIERARCHIES
+from velado.data.hierarchies import HIERARCHIES, fitting
 from velado.data.hierarchies.titles import titles_for
 from velado.data.level_files import levels_text, paths_from_levels
 from velado.data.numbers import parse_numbers
@@ -239,6 +239,21 @@ def numbers_of(schema: Schema, shown: ColumnTree) -> list[float]:
 def bundled() -> Sequence[tuple[str, str]]:
     """The hierarchies that come with velado, with their titles."""
     return [(one.name, one.title) for one in HIERARCHIES]
+
+
+def fitting_ones(schema: Schema, found: Profile) -> dict[str, tuple[str, str]]:
+    """Of each column that has no groups of its own yet, the bundled hierarchy that its values are of: name and title."""
+    out = {}
+    for column in schema.columns.values():
+        if not column.published or column.role not in ("quasi", "sensitive"):
+            continue
+        if column.taxonomy is not None or column.kind != "categorical":
+            continue
+        counted = found.values(column.name)
+        ready = None if counted is None else fitting(counted.get_column("text").to_list())
+        if ready is not None:
+            out[column.name] = (ready.name, ready.title)
+    return out
 
 
 def checked_spec(builder: str, text: str) -> Mapping[str, object] | None:

@@ -35,7 +35,8 @@ class Hierarchy:
     """A kind of values whose broader values are known. *broader* gives those of one value: none if it is unknown.
 
     A value that has two meanings (a name of two places) has the empty tuple. *meaning* says in words what a label
-    stands for, where labels are codes; *advice* what helps an ambiguous value.
+    stands for, where labels are codes; *advice* what helps an ambiguous value. It is *telling* where values that it knows
+    are hardly anything else: a diagnosis or a place is, a short number may be anything.
 
     >>> from velado.data.hierarchies.cep import CEP
     >>> CEP.place(["36570-000", "x"]).unknown
@@ -48,6 +49,7 @@ class Hierarchy:
     meaning: Callable[[str], str] | None = None
     advice: str = ""
     first: Callable[[str], float] | None = None
+    telling: bool = False
 
     def place(self, values: Iterable[str]) -> Placed:
         """Each of *values* with its broader values, sorted so that neighbours in the hierarchy are neighbours."""

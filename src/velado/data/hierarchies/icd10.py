@@ -333,4 +333,6 @@ def _meaning(label: str) -> str:
     return CHAPTERS.get(label) or BLOCKS.get(label, "")
 
 
-ICD10 = Hierarchy("icd-10", say("ICD-10: category, block and chapter of a diagnosis"), _broader, _meaning)
+ICD10 = Hierarchy(
+    "icd-10", say("ICD-10: category, block and chapter of a diagnosis"), _broader, _meaning, telling=True
+)

@@ -107,4 +107,5 @@ MUNICIPALITIES = Hierarchy(
     say("Municipalities of Brazil by IBGE code or name: state and region"),
     _broader,
     advice=say("Write the state after the name, such as Viçosa/MG, or use IBGE's codes."),
+    telling=True,
 )

@@ -47,7 +47,10 @@ def show(request: Request) -> Response:
         for number, column in enumerate(walk.recipe.schema.columns.values())
         if column.published and column.role in ("quasi", "sensitive")
     ]
-    return page(request, "hierarchies", walk, columns=columns, shown=None, builders=BUILDERS)
+    fits = tree_shown.fitting_ones(walk.recipe.schema, walk.profile)
+    told_by = {name: title for name, title in (*BUILDERS, *tree_shown.bundled())}
+    told_by["levels"] = say("edited by hand")
+    return page(request, "hierarchies", walk, columns=columns, shown=None, fits=fits, told_by=told_by)
 
 
 @screen.get("/hierarchies/{number}")

@@ -8,8 +8,9 @@ from typing import Any
 
 import polars as pl
 from fastapi import APIRouter, Request
-from fastapi.responses import Response
+from fastapi.responses import HTMLResponse, Response
 
+from velado.apps.desk import handed_over
 from velado.apps.desk.answers import Answers, DoorAnswer
 from velado.apps.desk.deciding import (
     TAKEN_BACK,
@@ -165,6 +166,17 @@ def _row(
         "changed": {name for name in published if after[name] != before.get(name)},
         "why": None if why is None else why[language()],
     }
+
+
+@screen.get("/look/report")
+def report(request: Request) -> Response:
+    """The report of the run that is looked at."""
+    project = project_of(request)
+    job = Walk.of(project).run()
+    if job is None or job.state != "done":
+        return go("/look")
+    place = job.folder / "out" / "private" / "report.html"
+    return HTMLResponse(handed_over.read_page(project, place), headers=handed_over.ALONE)
 
 
 @screen.post("/look/again")

@@ -6,9 +6,10 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import Response
+from fastapi.responses import FileResponse, HTMLResponse, Response
+from starlette.exceptions import HTTPException
 
-from velado.apps.desk import evidencing, previewing, signing
+from velado.apps.desk import evidencing, handed_over, previewing, signing
 from velado.apps.desk.deciding import standing, told_decision
 from velado.apps.desk.door import Form, form
 from velado.apps.desk.project import changed_meanwhile, now, user
@@ -64,6 +65,11 @@ def show(request: Request) -> Response:
         waits=waits,
         released=signing.released(project),
         key=key,
+        folder=project.releases.resolve(),
+        offered=handed_over.OFFERED,
+        readers=handed_over.READERS,
+        has_run=walk.run() is not None,
+        settled=walk.roles_settled,
         before=[] if job is None else [one for one in signing.released(project) if one.run == job.name],
         done="done" in request.query_params,
         today=now()[:10],
@@ -71,6 +77,20 @@ def show(request: Request) -> Response:
         doors=standing(walk.answers.doors, walk.recipe),
         told_decision=told_decision,
     )
+
+
+@screen.get("/releases/{name}/{what}")
+def handed(request: Request, name: str, what: str) -> Response:
+    """One of the few files of a release, to save or to read."""
+    project = project_of(request)
+    offered = next((one for one in handed_over.OFFERED if one.name == what), None)
+    if offered is None:
+        raise HTTPException(404)
+    signature = handed_over.signature_of(project, name)
+    if offered.page:
+        return HTMLResponse(handed_over.page_of(project, signature, what), headers=handed_over.ALONE)
+    place = handed_over.file_of(project, signature, what)
+    return FileResponse(place, media_type="application/octet-stream", filename=f"{name}-{place.name}")
 
 
 @screen.post("/sign")
