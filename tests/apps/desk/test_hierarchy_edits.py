@@ -180,7 +180,7 @@ def test_a_ready_hierarchy_that_fits_is_offered_and_not_taken_by_itself(tmp_path
     places = ["Recife", "Olinda", "Manaus", "Natal", "Curitiba", "Niterói", "Campinas", "Viçosa"]
     codes = ["J18.9", "O80", "A09", "E11", "N39", "K35", "I50", "J45"]
     lines = ["patient_id,city,cid10,team"]
-    lines += [f"P{i:03d},{places[i % 8]},{codes[i * 3 % 8]},team {i % 5}" for i in range(64)]
+    lines += [f"P{i:03d},{places[i % 8]},{codes[i * 7 // 3 % 8]},team {i % 5}" for i in range(200)]
     desk = Desk(tmp_path).opened("\n".join(lines) + "\n").read().person()
     schema = desk.project.recipe().schema  # type: ignore[union-attr]
     numbers = {name: at for at, name in enumerate(schema.columns)}
