@@ -16,7 +16,7 @@ pytest.importorskip("opendp", reason="ledgers need velado[query]")
 from velado.errors import BudgetExceeded, ParameterError
 from velado.learning.flower import Federation
 from velado.learning.flower._client import ClientState, TrainingClient, answer
-from velado.learning.flower._local_rows import LocalRows, Locally, prepare
+from velado.learning.flower._local_rows import Locally, LocalRows, prepare
 from velado.learning.flower._masking import noise_tape, public_key
 from velado.learning.flower._membership import membership_attack
 from velado.learning.flower._packets import ARRAYS, FACTS, keep_state

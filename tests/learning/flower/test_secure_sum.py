@@ -196,7 +196,7 @@ def test_a_client_answers_no_more_rounds_than_were_agreed(people) -> None:
         (rounds, "evaluate", True),
         (rounds + 1, "train", False),
     ):
-        said, after = answer(
+        said, _ = answer(
             lambda: client,
             Packet({**packet.facts, "round": number, "evaluate": 1}, packet.arrays),
             state,

@@ -18,6 +18,7 @@ from velado.errors import TableError, VeladoError
 from velado.learning.flower._terms import FederationTerms
 from velado.learning.flower.federation import Federation
 from velado.learning.flower.flower_records import ClientRecord, FloatMatrix, client_record
+from velado.learning.row_marks import equal_before
 from velado.measures.measured import MeasureSettings, measure, measure_files
 from velado.randomness import seeded
 from velado.release.anonymize import anonymize
@@ -122,11 +123,7 @@ def own_draws(rows: FloatMatrix, random: np.random.Generator) -> npt.NDArray[np.
     bits = np.ascontiguousarray(rows + np.float32(0), dtype=np.float32).view(np.uint32).astype(np.uint64)
     first, further, *factors = random.integers(0, 2**64, bits.shape[1] + 2, dtype=np.uint64)
     marks = bits @ np.array(factors, dtype=np.uint64) + first
-    order = np.argsort(marks, kind="stable")
-    begins = np.flatnonzero(np.append(True, np.diff(marks[order]) != 0))
-    before = np.empty(marks.size, dtype=np.uint64)
-    before[order] = np.arange(marks.size) - np.repeat(begins, np.diff(np.append(begins, marks.size)))
-    return np.asarray(((marks + further * before) >> np.uint64(32)).astype(np.float64) / 2.0**32)
+    return np.asarray(((marks + further * equal_before(marks)) >> np.uint64(32)).astype(np.float64) / 2.0**32)
 
 
 def _balance(
