@@ -11,7 +11,7 @@ import pytest
 from velado.errors import InputError, ProtocolError
 from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.net.identity import Ed25519PrivateKey, Identity
-from velado.learning.net.job_register import column_marks
+from velado.learning.net.job_register import column_marks, row_sketch
 from velado.learning.protocols.parts import EarlierJob, refuse_difference
 from velado.learning.protocols.protocol_registry import PROTOCOLS
 from velado.learning.protocols.role import make_role
@@ -209,6 +209,56 @@ def test_the_difference_of_two_jobs_is_refused_however_the_second_is_dressed(dre
     assert "1 client more or fewer" in parties["e"].failure
     assert all(role.outcome is None for role in parties.values())
     assert not [message for message in transcript.messages if message.kind == "result"]
+
+
+def sketched(table: Any, name: str) -> str:
+    own = Identity(name, Path("nowhere"), b"", Ed25519PrivateKey.generate(), name.encode().ljust(32), b"")
+    return row_sketch(table, own)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "gone"), [("secure-sum", 1), ("secure-sum", 9), ("delegated", 1), ("masked", 1)]
+)
+def test_a_second_job_with_few_rows_fewer_is_refused(protocol: str, gone: int) -> None:
+    """The same hospitals and columns, and one patient less at one of them: the difference is that patient."""
+    tables = {name: {**table, "rare": np.arange(40) % 2} for name, table in tables_of(0).items()}
+    first = a_job(protocol)
+    before = {
+        name: EarlierJob(
+            job=first.digest(), roster=tuple(tables), columns=keyed(table, name), rows=sketched(table, name)
+        )
+        for name, table in tables.items()
+    }
+
+    def again(job: Job, rows: int, at: str = "c1") -> dict[str, Any]:
+        given = {
+            name: {key: v[rows:] if name == at else v for key, v in table.items()}
+            for name, table in tables.items()
+        }
+        parties = roles_of(job, given, b"t" * 32)
+        for name, table in given.items():
+            parties[name].earlier = (before[name],)
+            parties[name].own_columns, parties[name].own_rows = keyed(table, name), sketched(table, name)
+        return parties
+
+    second = replace(first, name="second")
+    parties = again(second, gone)
+    transcript = deliver(parties)
+    assert "some but fewer than 10 of its rows have changed" in parties["e"].failure
+    assert all(role.outcome is None for role in parties.values())
+    assert not [
+        message for message in transcript.messages if message.kind in ("result", "opened", "next")
+    ] or (protocol == "secure-sum")
+    if gone == 1 and protocol == "secure-sum":
+        for job, rows in (
+            (second, 0),
+            (second, 12),
+            (replace(second, least_cell=1), 1),
+            (replace(second, rho=Fraction(9)), 1),
+        ):
+            parties = again(job, rows)
+            deliver(parties)
+            assert parties["e"].failure is None, parties["e"].failure
 
 
 def test_a_category_or_a_product_with_one_member_is_not_summed() -> None:

@@ -1,6 +1,7 @@
 """Differential privacy for each row: the account against another computation, the noise against its plan, and what a client refuses."""
 
 import math
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -15,7 +16,7 @@ pytest.importorskip("opendp", reason="ledgers need velado[query]")
 from velado.errors import BudgetExceeded, ParameterError
 from velado.learning.flower import Federation
 from velado.learning.flower._client import ClientState, TrainingClient, answer
-from velado.learning.flower._local_rows import Locally, prepare
+from velado.learning.flower._local_rows import Locally, LocalRows, prepare
 from velado.learning.flower._masking import noise_tape, public_key
 from velado.learning.flower._membership import membership_attack
 from velado.learning.flower._packets import ARRAYS, FACTS, keep_state
@@ -34,6 +35,7 @@ from velado.learning.flower.flower_records import Packet
 from velado.learning.flower.server_app import serve
 from velado.learning.flower.simulation import Ready, make_ready
 from velado.learning.noise_account import NoiseAccount
+from velado.measures.models.encoder import EncoderSettings
 from velado.query.budget import Budget
 
 from .conftest import make_people
@@ -190,14 +192,51 @@ def test_noise_and_groups_do_not_go_together_and_people_have_one_row(people) -> 
     assert prepare(people.table.with_schema(schema), terms, Locally(), 1).labels.size > 400
 
 
-def test_rows_are_held_out_one_by_one(people) -> None:
-    """A row more at the end moves no other row from training to testing, or the promise for one row would be none."""
+def rows_of(part: LocalRows) -> tuple[Counter[bytes], Counter[bytes]]:
+    """How often each row is trained on, and how often it is held out."""
+    sides = ((part.features, part.labels), (part.test_features, part.test_labels))
+    taught, tested = (
+        Counter(np.append(row, label).tobytes() for row, label in zip(*side, strict=True)) for side in sides
+    )
+    return taught, tested
+
+
+@pytest.mark.parametrize("at", [0, 1, 299, 598])
+def test_one_row_fewer_moves_no_other_row_between_training_and_testing(people, at: int) -> None:
+    """Wherever it stood, and though everybody knows the seed; else the promise for one row would be one for all after it."""
     terms = make_terms(people.schema, "outcome", Federation(clients=3, epsilon=1), {})
-    fewer = prepare(people.table.with_frame(people.table.frame[:-1]), terms, Locally(), 1)
+    frame = people.table.frame
     whole = prepare(people.table, terms, Locally(), 1)
-    assert fewer.labels.size + fewer.test_labels.size == 599
-    assert np.array_equal(whole.features[: fewer.labels.size], fewer.features)
-    assert np.array_equal(whole.test_features[: fewer.test_labels.size], fewer.test_features)
+    left = [row for row in range(frame.height) if row != at]
+    fewer = prepare(people.table.with_frame(frame[left]), terms, Locally(), 1)
+    gone = [more - less for more, less in zip(rows_of(whole), rows_of(fewer), strict=True)]
+    assert sum(sum(one.values()) for one in gone) == 1
+    assert not [less - more for more, less in zip(rows_of(whole), rows_of(fewer), strict=True) if less - more]
+
+
+def test_the_order_of_rows_decides_nothing_about_who_is_held_out(people) -> None:
+    terms = make_terms(people.schema, "outcome", Federation(clients=3, epsilon=1), {})
+    turned = people.table.with_frame(people.table.frame.reverse())
+    assert rows_of(prepare(people.table, terms, Locally(), 1)) == rows_of(
+        prepare(turned, terms, Locally(), 1)
+    )
+
+
+def test_of_equal_rows_a_share_is_held_out_and_another_seed_holds_out_others(people) -> None:
+    """Equal rows have draws of their own, as unlike ones have."""
+    terms = make_terms(people.schema, "outcome", Federation(clients=3, epsilon=1), {})
+    alike = people.table.with_frame(people.table.frame[[5] * 1000])
+    held = prepare(alike, terms, Locally(), 1).test_labels.size
+    assert 150 < held < 250  # 200 expected, deviation 12.6
+    parts = [rows_of(prepare(people.table, terms, Locally(seed=seed), 1)) for seed in (0, 1)]
+    assert parts[0] != parts[1]
+    assert 80 < sum(parts[0][1].values()) < 165  # of 600
+
+
+def test_values_are_not_drawn_where_noise_is_added(people) -> None:
+    encoding = EncoderSettings(taught_with="drawn")
+    with pytest.raises(ParameterError, match="taught_with"):
+        make_terms(people.schema, "outcome", Federation(clients=3, epsilon=1), {}, encoding=encoding)
 
 
 def test_a_run_is_debited_once_and_a_second_that_is_not_paid_for_is_refused(

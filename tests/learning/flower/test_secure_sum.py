@@ -187,6 +187,25 @@ def test_a_client_answers_a_round_once_and_with_the_same_clients(people) -> None
     assert "too short" in said.text("error") and not said.arrays
 
 
+def test_a_client_answers_no_more_rounds_than_were_agreed(people) -> None:
+    """Exact sums at points that the coordinator names show single rows: `tests/learning/test_chosen_points.py`."""
+    client, state, packet = greeted(people)
+    rounds = client.agreed.federation.rounds
+    for number, kind, taken in (
+        (rounds, "train", True),
+        (rounds, "evaluate", True),
+        (rounds + 1, "train", False),
+    ):
+        said, _ = answer(
+            lambda: client,
+            Packet({**packet.facts, "round": number, "evaluate": 1}, packet.arrays),
+            state,
+            kind,
+        )
+        assert ("masked" in said.arrays) == taken
+    assert "more rounds than were agreed" in said.text("error")
+
+
 def test_a_client_that_was_started_again_has_another_key_and_comes_back(people) -> None:
     lost = {"once": False}
 
@@ -281,6 +300,7 @@ def test_a_client_that_is_missing_voids_the_round_and_the_members_stay(people) -
         {"epsilon": 1, "model": "xgboost"},
         {"epsilon": 1, "aggregation": "mean"},
         {"epsilon": 1, "clients": 2},
+        {"epsilon": 1, "tolerated": 0},
         {"epsilon": 1, "rounds": 2},
     ],
 )
@@ -295,4 +315,5 @@ def test_the_promise_says_what_sums_hide_and_what_they_cannot_see(people, tmp_pa
     )
     said = " ".join(fit.promise.not_promised)
     assert "nobody can limit a hostile client" in said and "compare the digest of the keys" in said
+    assert "could read single rows" in said
     assert fit.how.aggregation == "secure-sum" and len(fit.how.keys.split()) == 6

@@ -3,21 +3,25 @@
 import json
 import stat
 import threading
+from collections.abc import Sequence
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from velado.errors import KeyRefused
+from velado.errors import InputError, KeyRefused
 from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.net.identity import JOBS, Identity, make_identity, open_identity, read_public
-from velado.learning.net.job_register import column_marks, enter, read_register
+from velado.learning.net.job_register import column_marks, enter, read_register, row_sketch
 from velado.learning.net.runner import Runner
-from velado.learning.protocols.parts import EarlierJob
+from velado.learning.protocols.parts import EarlierJob, rows_apart
 from velado.learning.protocols.protocol import RoleName
 from velado.learning.protocols.secure_sum import SECURE_SUM
 from velado.learning.regression.job import Job, Party
+from velado.randomness import seeded
 
 from .parties import free_ports
 
@@ -81,6 +85,58 @@ def test_entries_made_at_once_are_all_there(clinic: Identity) -> None:
     for thread in threads:
         thread.join()
     assert sorted(one.job for one in read_register(clinic)) == [one.job for one in jobs]
+
+
+def test_of_jobs_that_run_at_once_each_knows_those_entered_before(clinic: Identity) -> None:
+    """Two jobs that were begun together must not both pass a register that was empty when they began."""
+    passed: list[str] = []
+
+    def first_only(job: EarlierJob) -> None:
+        def check(earlier: Sequence[EarlierJob]) -> None:
+            if earlier:
+                raise InputError("Another job was entered.", "It was first.", "Nothing.")
+
+        with suppress(InputError):
+            enter(clinic, job, check)
+            passed.append(job.job)
+
+    jobs = [EarlierJob(job=f"{k:064x}", roster=("clinic",), columns={}) for k in range(12)]
+    threads = [threading.Thread(target=first_only, args=(job,)) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [one.job for one in read_register(clinic)] == passed and len(passed) == 1
+
+
+def test_a_sketch_tells_how_many_rows_changed_and_nothing_of_them_without_the_key(
+    clinic: Identity, tmp_path: Path
+) -> None:
+    draw = seeded(4, "sketch")
+    table = {
+        "age": draw.integers(20, 90, 400),
+        "ward": draw.choice(["a", "b"], 400),
+        "stay": draw.normal(size=400),
+    }
+    whole = row_sketch(table, clinic)
+    assert len(whole) < 2100
+
+    def apart(rows: Any, changed: Any = table) -> int:
+        return rows_apart(whole, row_sketch({name: values[rows] for name, values in changed.items()}, clinic))
+
+    assert apart(draw.permutation(400)) == 0
+    assert [apart(np.arange(gone, 400)) for gone in (1, 2, 9)] == [1, 2, 9]
+    assert 10 <= apart(np.arange(12, 400)) <= 14
+    assert apart(np.arange(100, 400)) > 60 and apart(draw.integers(0, 400, 400)) > 60
+    assert apart(np.append(np.arange(400), 7)) == 1  # a twin of somebody who is there already
+    corrected = {**table, "stay": np.where(np.arange(400) < 3, 99.0, table["stay"])}
+    assert apart(np.arange(400), corrected) == 3
+    spelt = {"stay": table["stay"], "age": table["age"].astype(str), "ward": np.char.add(table["ward"], " ")}
+    assert apart(np.arange(400), spelt) == 0
+    # Columns that change places between themselves are other rows.
+    assert apart(np.arange(400), {**table, "age": table["stay"], "stay": table["age"]}) > 60
+    make_identity(tmp_path / "north", Party("north", "client"), "four words", log2_n=15)
+    assert rows_apart(whole, row_sketch(table, open_identity(tmp_path / "north", "four words"))) > 60
 
 
 def test_columns_are_known_by_their_cells_and_only_under_the_key(clinic: Identity, tmp_path: Path) -> None:

@@ -240,6 +240,20 @@ def test_no_sum_of_a_client_stands_in_the_transcript() -> None:
                 assert (number % (1 << 64)).to_bytes(8, order) not in text  # type: ignore[arg-type]
 
 
+def test_every_round_has_keys_and_masks_of_its_own() -> None:
+    """Under one mask the difference of two rounds would be the client's own figures, in the clear for the evaluator."""
+    job = a_job()
+    roles = roles_of(job, tables_of(job))
+    said = [message for message in run(roles) if message.kind == "hello" and message.receiver == "e"]
+    for field in ("keys", "commitment"):
+        each = [
+            message.fields[field][at : at + 32]
+            for message in said
+            for at in range(0, len(message.fields[field]), 32)
+        ]
+        assert len(each) == len(said) * (3 if field == "keys" else 2) == len(set(each))
+
+
 def test_a_client_never_gives_both_kinds_of_share_of_one_client() -> None:
     job = a_job(5)
     roles = roles_of(job, tables_of(job))

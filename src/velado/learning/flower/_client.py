@@ -151,6 +151,12 @@ def _summed(
     if own not in keys:
         return Packet({"error": OTHER_KEY}), state
     number = 2 * int(packet.number("round")) + (kind == "evaluate")
+    if number > 2 * agreed.federation.rounds + 1:
+        raise ParameterError(
+            "The coordinator asks for more rounds than were agreed.",
+            "Exact sums at many points tell more than a model does.",
+            "Agree on more 'rounds', and start a new run.",
+        )
     before = state.arrays.get("members")
     if number <= state.have or (before is not None and before.tolist() != members):
         raise ParameterError(

@@ -18,6 +18,7 @@ from velado.errors import TableError, VeladoError
 from velado.learning.flower._terms import FederationTerms
 from velado.learning.flower.federation import Federation
 from velado.learning.flower.flower_records import ClientRecord, FloatMatrix, client_record
+from velado.learning.row_marks import equal_before
 from velado.measures.measured import MeasureSettings, measure, measure_files
 from velado.randomness import seeded
 from velado.release.anonymize import anonymize
@@ -106,6 +107,23 @@ def hold_out(
         _balance(tested, holder, held, classes.size, random)
     on_test = tested[unit]
     return np.flatnonzero(~on_test), np.flatnonzero(on_test)
+
+
+def own_draws(rows: FloatMatrix, random: np.random.Generator) -> npt.NDArray[np.float64]:
+    """A number from 0 to 1 for each row, which follows from what the row holds and from how many equal ones stand before it.
+
+    So a row more or less, wherever it stands, changes no other row's number, and everybody may know the source. By multilinear hashing:
+    the upper half of sum_j a_j x_j + a_0, modulo 2^64, is evenly spread, for any two rows independently. O(n m + n log n).
+
+    >>> drawn = own_draws(np.array([[1.0], [2.0], [1.0]], dtype=np.float32), seeded(0, "example"))
+    >>> other = own_draws(np.array([[2.0], [1.0]], dtype=np.float32), seeded(0, "example"))
+    >>> drawn[:2].tolist() == other[::-1].tolist(), len(set(drawn.tolist()))
+    (True, 3)
+    """
+    bits = np.ascontiguousarray(rows + np.float32(0), dtype=np.float32).view(np.uint32).astype(np.uint64)
+    first, further, *factors = random.integers(0, 2**64, bits.shape[1] + 2, dtype=np.uint64)
+    marks = bits @ np.array(factors, dtype=np.uint64) + first
+    return np.asarray(((marks + further * equal_before(marks)) >> np.uint64(32)).astype(np.float64) / 2.0**32)
 
 
 def _balance(
@@ -201,8 +219,8 @@ def prepare(table: Table, terms: FederationTerms, locally: Locally, client: int)
                 client=name,
             )
             return _without(terms, client_record(client, gap=gap))
-        # Every row has a draw of its own: one more row moves no other one from training to testing.
-        tested_rows = random.random(labels.size) < terms.federation.test_share
+        rows = np.column_stack([terms.encoder.features(table.frame), labels.astype(np.float32)])
+        tested_rows = own_draws(rows, random) < terms.federation.test_share
         train, test = np.flatnonzero(~tested_rows), np.flatnonzero(tested_rows)
     else:
         train, test = hold_out(labels, terms.federation.test_share, random, people)

@@ -21,7 +21,7 @@ from velado.errors import KeyRefused, ParameterError, SchemaError
 from velado.learning.flower._terms import FederationTerms
 from velado.learning.flower.federation import Federation
 from velado.learning.net.identity import Identity, open_identity, read_passphrase
-from velado.learning.net.job_register import column_marks, enter, read_register
+from velado.learning.net.job_register import column_marks, enter
 from velado.learning.protocols.parts import EarlierJob, refuse_difference
 from velado.learning.regression.job import Party
 from velado.text import say
@@ -155,8 +155,11 @@ class OwnParty:
             exact=federation.noise is None,
         )
         name = clients[self.number - 1].name
-        refuse_difference(read_register(self.identity), job, federation.minimum_clients, name)
-        enter(self.identity, job)
+
+        def check(earlier: Sequence[EarlierJob]) -> None:
+            refuse_difference(earlier, job, federation.minimum_clients, name)
+
+        enter(self.identity, job, check)
 
 
 def marks_of(table: Table, terms: FederationTerms, identity: Identity) -> dict[str, str]:

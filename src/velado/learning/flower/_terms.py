@@ -141,6 +141,12 @@ def make_terms(
             "One row more changes the groups of others, so that noise for one row would hide less than it says.",
             'Set method = "original" and leave k out, or leave epsilon out.',
         )
+    if federation.noise is not None and encoding is not None and encoding.taught_with == "drawn":
+        raise ParameterError(
+            'epsilon and taught_with = "drawn" were both given.',
+            "One row more changes what is drawn for the rows after it, so that noise for one row would hide less than it says.",
+            "Leave taught_with out, or leave epsilon out.",
+        )
     chosen = _features(schema, target, features)
     if classes is None:
         classes = schema.columns[target].values

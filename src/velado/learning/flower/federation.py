@@ -95,7 +95,12 @@ class Federation:
         1, 10**6
     )
     tolerated: Annotated[
-        int, Setting("with epsilon: how many clients may work together with the coordinator", ge=0)
+        int,
+        Setting(
+            "with epsilon: how many clients may work together with the coordinator",
+            ge=1,
+            why="Every client knows its own part of the noise.",
+        ),
     ] = 1
 
     def __post_init__(self) -> None:

@@ -190,7 +190,12 @@ def _hidden(agreed: Agreed) -> tuple[str, ...]:
         return (
             say("The server sees each client's weights or trees one by one; nothing hides whose they are."),
         )
+    pointed = say(
+        "The coordinator is trusted to ask for sums at the points of Newton's method alone: at others it could read single rows, "
+        "held-out ones too, off two of them."
+    )
     return (
+        *([pointed] if agreed.federation.noise is None else []),
         say(
             "Nobody sees what one client puts into a secure sum, so that nobody can limit a hostile client; only sums that no "
             "rows could give are refused."

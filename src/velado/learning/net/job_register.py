@@ -9,7 +9,8 @@ A job that was begun stands here from its beginning, with no roster: it cannot b
 One private file in the identity's folder, made with it: where it is gone or changed nothing is let out, since what was let out
 before is not known any more. Rows are known by a keyed digest of each column's values in rising order, whatever the column is called,
 however the rows are sorted and numbers are written. Two columns with the same values are one to it, which may refuse a job that it
-need not. Rows of which a few were changed between two jobs are other rows to it: keep to one table, or agree on noise.
+need not. Of the rows of a job a keyed sketch is kept as well: a second exact job over the same columns and clients is refused where some but
+fewer than `least_cell` rows have changed. A few changed rows under other columns are not seen: keep to one table, or agree on noise.
 """
 
 from __future__ import annotations
@@ -18,18 +19,21 @@ import hashlib
 import hmac
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from velado.data.staging import locked, write_file
 from velado.errors import KeyRefused, ProtocolError
 from velado.learning.crypto.fixed_point import Columns
 from velado.learning.net.identity import JOBS, Identity, read_private, sealed_register
-from velado.learning.protocols.parts import EarlierJob
+from velado.learning.protocols.parts import SKETCH, EarlierJob
+from velado.learning.row_marks import equal_before
+from velado.randomness import KeyedDraws
 
 LARGEST = 1 << 26
 
@@ -53,6 +57,49 @@ def column_marks(columns: Columns, identity: Identity, *, ordered: bool = False)
         return hmac.new(identity.journal_key, b"column" + text.encode(), hashlib.sha256).hexdigest()
 
     return {name: mark(values) for name, values in columns.items()}
+
+
+def row_sketch(columns: Columns, identity: Identity) -> str:
+    """The number of rows and, of their keyed marks, so many sums, which tell how many rows two tables differ in (`rows_apart`) and nothing else.
+
+    Each row, told from equal ones before it, adds its mark to the one of `SKETCH` sums that the mark names. Any order of rows and columns gives
+    the same. O(n m + n log n).
+
+    >>> from velado.learning.net.identity import Ed25519PrivateKey
+    >>> from velado.learning.protocols.parts import rows_apart
+    >>> own = Identity("clinic", Path("nowhere"), b"", Ed25519PrivateKey.generate(), bytes(32), b"")
+    >>> rows_apart(row_sketch({"age": [31, 4, 4]}, own), row_sketch({"age": ["4.0", "31", "4", "8"]}, own))
+    1
+    """
+    rows = max((np.asarray(values).size for values in columns.values()), default=0)
+    marks = np.zeros(rows, dtype=np.uint64)
+    for name in sorted(columns):
+        first, low, high = (_words(identity, f"{name} {use}") for use in ("first", "low", "high"))
+        bits = _bits(columns[name], identity)
+        marks += first + low * (bits & np.uint64(0xFFFFFFFF)) + high * (bits >> np.uint64(32))
+    marks = marks + _words(identity, "equal before") * equal_before(marks)
+    sums = np.zeros(SKETCH, dtype=np.uint32)
+    np.add.at(sums, (marks >> np.uint64(56)).astype(np.intp), (marks >> np.uint64(24)).astype(np.uint32))
+    return f"{marks.size}:" + sums.astype(">u4").tobytes().hex()
+
+
+def _words(identity: Identity, use: str) -> npt.NDArray[np.uint64]:
+    """One secret word for a use, as an array: sums and products of arrays may run over."""
+    return KeyedDraws(hmac.digest(identity.journal_key, b"rows" + use.encode(), "sha256")).words(1)
+
+
+def _bits(values: object, identity: Identity) -> npt.NDArray[np.uint64]:
+    """64 bits for each cell: those of its number, or a keyed digest of its text."""
+    cells = np.asarray(values).ravel()
+    try:
+        return (cells.astype(np.float64) + 0.0).view(np.uint64)
+    except ValueError:
+        distinct, places = np.unique(np.char.strip(cells.astype(str)), return_inverse=True)
+        found = [
+            int.from_bytes(hmac.digest(identity.journal_key, b"text" + text.encode(), "sha256")[:8], "big")
+            for text in distinct.tolist()
+        ]
+        return np.array(found, dtype=np.uint64)[places]
 
 
 def read_register(identity: Identity) -> tuple[EarlierJob, ...]:
@@ -79,6 +126,7 @@ def read_register(identity: Identity) -> tuple[EarlierJob, ...]:
                 roster=tuple(map(str, one["roster"])),
                 columns=dict(one["columns"]),
                 exact=bool(one["exact"]),
+                rows=str(one.get("rows", "")),
             )
             for one in document["jobs"]
         ]
@@ -98,8 +146,13 @@ def _again(document: dict[str, object]) -> bytes:
     return json.dumps(document, sort_keys=True).encode()
 
 
-def enter(identity: Identity, job: EarlierJob) -> None:
+def enter(
+    identity: Identity, job: EarlierJob, check: Callable[[Sequence[EarlierJob]], None] | None = None
+) -> None:
     """The job stands in the register, on the disk; a second time it changes nothing.
+
+    *check* is asked about the entries there are, while no other process can enter anything; what it raises leaves the register as it was. So of
+    two jobs that run at once the later one knows of the earlier.
 
     >>> from velado.learning.net.identity import make_identity, open_identity
     >>> from velado.learning.regression.job import Party
@@ -111,6 +164,8 @@ def enter(identity: Identity, job: EarlierJob) -> None:
     """
     with _alone(identity.folder / (JOBS + ".lock")):
         known = read_register(identity)
+        if check is not None:
+            check(known)
         if job not in known:
             entries = [asdict(one) for one in (*known, job)]
             data = sealed_register(json.loads(json.dumps(entries)), identity.journal_key)

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +47,7 @@ from velado.learning.net._line import Boxes, Errands, Letter, Line
 from velado.learning.net._mutual_tls import Pins, parse_address
 from velado.learning.net._wire import seal
 from velado.learning.net.identity import PAILLIER, Identity, make_private_folder, read_private
-from velado.learning.net.job_register import column_marks, enter, read_register, refuse_second
+from velado.learning.net.job_register import column_marks, enter, read_register, refuse_second, row_sketch
 from velado.learning.net.outputs import Ending
 from velado.learning.protocols.parts import EarlierJob, RegressionRole
 from velado.learning.protocols.protocol import Message, RoleName
@@ -190,10 +191,11 @@ class _Running:
         begin, seed = self._begin()
         self._inbox, self._line = self._make_line()
         self._role = make_role(self.job, self.identity.name, seed, party.columns, party.private)
-        self._entered = False
         if isinstance(self._role, RegressionRole) and party.columns is not None:
-            self._role.earlier = read_register(self.identity)
+            read_register(self.identity)  # a client without one is not run
             self._role.own_columns = column_marks(party.columns, self.identity)
+            self._role.own_rows = row_sketch(party.columns, self.identity)
+            self._role.register = partial(enter, self.identity)
         if not self._resumed:
             if party.role == "client":
                 refuse_second(self.identity, self.job.digest())
@@ -351,7 +353,6 @@ class _Running:
             self._send(self._role.abort(reason))
 
     def _send(self, messages: Sequence[Message]) -> None:
-        self._enter()
         letters = []
         for message in messages:
             data = seal(message, self.identity.signing)
@@ -359,18 +360,6 @@ class _Running:
             self._cost["bytes_sent"] += len(data)
             letters.append(Letter(message.sender, message.receiver, message.number, message.kind, data))
         self._line.put(letters)
-
-    def _enter(self) -> None:
-        """What is let out with the next message stands in the identity's register before it leaves."""
-        role = self._role
-        if self._entered or not isinstance(role, RegressionRole) or not role.released:
-            return
-        exact = self.job.noise is None
-        enter(
-            self.identity,
-            EarlierJob(job=self.job.digest(), roster=role.released, columns=role.own_columns, exact=exact),
-        )
-        self._entered = True
 
     def _time_is_up(self) -> str:
         minutes, hub = self.job.minutes, self._pins.evaluator

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar
@@ -242,14 +242,17 @@ class EarlierJob:
     roster: tuple[str, ...]
     columns: Mapping[str, str]
     exact: bool = True
+    rows: str = ""
+    """What `row_sketch` made of its rows; empty where none was made, and nothing is said of them then."""
 
 
 def refuse_difference(
-    earlier: Sequence[EarlierJob], job: EarlierJob, minimum_clients: int, name: str
+    earlier: Sequence[EarlierJob], job: EarlierJob, minimum_clients: int, name: str, least_rows: int = 0
 ) -> None:
     """Nothing, or InputError: the difference of *job* and of an earlier one is the sums of fewer than *minimum_clients*.
 
-    Of a job that shares a column with an exact earlier one, whatever the column is called and whichever room either was made in.
+    Of a job that shares a column with an exact earlier one, whatever the column is called and whichever room either was made in. Or it is what
+    fewer than *least_rows* people of this client have: over the same columns and clients, with a few rows changed in between.
 
     >>> one = EarlierJob(job="0a", roster=("a", "b", "c"), columns={"age": "77"})
     >>> refuse_difference([one], EarlierJob(job="0b", roster=("a", "b", "c"), columns={"years": "77"}), 3, "a")
@@ -257,9 +260,9 @@ def refuse_difference(
     Traceback (most recent call last):
     velado.errors.InputError: a refuses: an earlier job over the same rows had 1 client more or fewer...
     """
+    if any(one.job == job.job and set(one.roster) == set(job.roster) for one in earlier):
+        return
     for one in earlier:
-        if one.job == job.job and set(one.roster) == set(job.roster):
-            return
         # By what they hold: a column that was given another name is the same column.
         shared = bool(set(job.columns.values()) & set(one.columns.values()))
         apart = len(set(one.roster) ^ set(job.roster))
@@ -273,6 +276,17 @@ def refuse_difference(
                 "The difference of the two results is the sums of so few.",
                 "Agree on noise (epsilon), on the same clients, or on other rows.",
             )
+        refit = job.exact and one.exact and not apart and set(one.columns) == set(job.columns)
+        if refit and 0 < rows_apart(one.rows, job.rows) < least_rows:
+            raise InputError(
+                say(
+                    "{name} refuses: some but fewer than {least} of its rows have changed since an earlier job over the same columns.",
+                    name=name,
+                    least=least_rows,
+                ),
+                "The difference of the two results is what these few people have.",
+                "Agree on noise (epsilon), take the earlier rows, or wait until more have changed.",
+            )
     kin = [one for one in earlier if one.exact and set(job.columns.values()) & set(one.columns.values())]
     if job.exact and shows_few([*(one.roster for one in kin), job.roster], minimum_clients):
         raise InputError(
@@ -284,6 +298,31 @@ def refuse_difference(
             "Sums and differences of the results are these clients' own sums.",
             "Agree on noise (epsilon), on the same clients, or on other rows.",
         )
+
+
+SKETCH = 256
+"""How many sums a sketch of rows has: up to a few dozen changed rows are told almost exactly, and more as many."""
+
+
+def rows_apart(one: str, other: str) -> int:
+    """How many people's rows differ between two sketches, about; 0 where a sketch is missing.
+
+    Of d rows that are in one alone each changes one of the sums, so that d follows from how many differ (linear counting); a row that was
+    corrected is in both lists, and counts once: (d + the difference of their numbers) / 2.
+
+    >>> rows_apart("", "3:" + "00000000" * SKETCH)
+    0
+    >>> rows_apart("2:" + "00000000" * SKETCH, "3:" + "00000001" + "00000000" * (SKETCH - 1))
+    1
+    """
+    if not one or not other:
+        return 0
+    (rows, sums), (others, against) = (text.split(":") for text in (one, other))
+    moved = sum(sums[at : at + 8] != against[at : at + 8] for at in range(0, 8 * SKETCH, 8))
+    if moved == SKETCH:
+        return max(int(rows), int(others))
+    apart = math.log1p(-moved / SKETCH) / math.log1p(-1 / SKETCH)
+    return max(round((apart + abs(int(rows) - int(others))) / 2), int(one != other))
 
 
 def shows_few(rosters: Sequence[Sequence[str]], fewest: int) -> bool:
@@ -326,14 +365,26 @@ class RegressionRole(Role):
 
     earlier: Sequence[EarlierJob] = ()
     own_columns: Mapping[str, str] = {}
+    own_rows: str = ""
+    register: Callable[[EarlierJob, Callable[[Sequence[EarlierJob]], None]], None] | None = None
+    """Enters a job once the check of the entries there are has passed, both before anybody else of the identity does; *earlier* stands in where none is kept."""
     released: tuple[str, ...] = ()
     """Whose sums are added up with this client's own, once it lets them out."""
 
     def _agree(self, roster: Sequence[str]) -> None:
         """This client's sums may be added up with those of *roster*, or InputError: an earlier job gives it away."""
         exact = self.job.noise is None
-        now = EarlierJob(job=self._id, roster=tuple(roster), columns=self.own_columns, exact=exact)
-        refuse_difference(self.earlier, now, self.job.minimum_clients, self.name)
+        now = EarlierJob(
+            job=self._id, roster=tuple(roster), columns=self.own_columns, exact=exact, rows=self.own_rows
+        )
+
+        def check(earlier: Sequence[EarlierJob]) -> None:
+            refuse_difference(earlier, now, self.job.minimum_clients, self.name, self.job.least_cell)
+
+        if self.register is None:
+            check(self.earlier)
+        else:
+            self.register(now, check)
         self.released = tuple(roster)
 
     def _hold(self, solved: Solved, summed: Sequence[str] = ()) -> bytes:

@@ -193,8 +193,17 @@ def short_key(job: Job) -> str:
 
 
 def _assumptions(job: Job) -> str:
-    warning = short_key(job)
-    return join([job.protocol.facts.assumptions, warning]) if warning else job.protocol.facts.assumptions
+    """What must hold; of exact sums at one point after another also that the points are Newton's, which nobody else can check."""
+    said: list[str] = [job.protocol.facts.assumptions]
+    if job.noise is None and job.iterated and job.family != "linear":
+        said.append(
+            say(
+                "An evaluator that names other points than Newton's method could read single rows off two sums; with noise it could not."
+            )
+        )
+    if warning := short_key(job):
+        said.append(warning)
+    return join(said) if len(said) > 1 else said[0]
 
 
 def learned(job: Job) -> Learned:
