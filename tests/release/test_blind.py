@@ -50,7 +50,8 @@ def test_a_method_sees_all_of_the_goal_but_promises_about_values():
 def test_groups_are_those_of_the_crowd_alone_less_the_ones_that_fail(method):
     given_table = ill(share=0.8)
     quick = method(iterations=1) if "iterations" in specs(method) else method()
-    alone = anonymize(given_table, given_table.schema, quick, k=4)
+    # What holds everywhere, blindly: the order of the file, which may be that of values, has no part in these groups either.
+    alone = anonymize(given_table, given_table.schema, quick, [TCloseness(1.0)], k=4, blind=True)
     made = anonymize(
         given_table, given_table.schema, quick, [LDiversity(2)], k=4, suppression=0.9, blind=True
     )
@@ -107,11 +108,15 @@ def test_the_search_is_allowed_since_it_does_not_see_the_values():
     assert made.recoded.before is not None and made.recoded.before.partition is not made.recoded.partition
     other = given_table.with_frame(given_table.frame.with_columns(ill=given_table.frame["ill"].reverse()))
     again = anonymize(other, other.schema, Mondrian(), [LDiversity(2)], improve=True, **ask)
-    both = made.kept & again.kept
-    for one, two in zip(made.recoded.columns, again.recoded.columns, strict=True):
-        assert np.array_equal(one.low[one.codes][both], two.low[two.codes][both])
+    # Which of several people of one age is in which group is drawn; how old those of each group are is not.
+    assert ages_of_groups(made) == ages_of_groups(again)
     searched = anonymize(given_table, given_table.schema, Progressive(), [LDiversity(2)], **ask)
     assert searched.notes["searched_loss"] <= searched.notes["start_loss"]
+
+
+def ages_of_groups(made):
+    groups, ages = made.recoded.partition, made.original.frame["age"].to_numpy()
+    return sorted(sorted(ages[groups.labels == at].tolist()) for at in range(groups.count))
 
 
 def test_report_terminal_manifest_and_recipe_say_so(tmp_path):

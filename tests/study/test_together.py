@@ -461,3 +461,18 @@ def test_rows_of_people_who_left_are_not_counted_as_read(tmp_path: Path, history
     done = send(frame[:115], tmp_path / "two", history, EXACTLY)
     page = (done.private / "report.html").read_text()
     assert "115 rows of 115 people" in page and "rows of 120 people" not in page
+
+
+def test_a_bound_that_earlier_groups_break_is_not_promised_of_all_releases(
+    tmp_path: Path, history: Path
+) -> None:
+    """The second release is of other people, whose groups keep the tighter bound; what left before does not."""
+    frame, wide = everybody(5), Together(what="values", group=10, most="2/3")
+    two = frame[:60].with_columns(illness=pl.Series([f"{at % 2}" for at in range(60)]))
+    assert send(two, tmp_path / "a", history, wide).release.over_time
+    even = frame[60:].with_columns(illness=pl.Series([f"{at % 6}" for at in range(60)]))
+    for most in ("2/5", "0.4"):
+        with pytest.raises(ParameterError, match="groups of earlier releases"):
+            send(even, tmp_path / "b", history, Together(what="values", group=60, most=most))
+    done = send(even, tmp_path / "b", history, Together(what="values", group=60, most="2/3"))
+    assert done.release.over_time is not None and done.release.over_time.promise == "guaranteed"

@@ -7,6 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+import numpy as np
+import numpy.typing as npt
+
 from velado.data.counted import listed
 from velado.data.encode import EncodedTable
 from velado.data.frames import SparkFrame, is_spark_frame
@@ -28,6 +31,7 @@ from velado.release.methods.improve import Effort, improved, refuse_unimprovable
 from velado.release.operations._operation import Operation
 from velado.release.prepare import Prepared, prepare
 from velado.release.release import Release, release
+from velado.release.rows_in_order import by_quasi, lots_of, put_back
 from velado.release.run_settings import Guarantees, Plan, run_settings
 from velado.text import say
 
@@ -176,11 +180,14 @@ def carry_out(
     *,
     seed: int = 0,
     improve: Effort | None = None,
+    lots: npt.NDArray[np.integer[Any]] | None = None,
     progress: Progress = silent,
 ) -> Release:
     """A release of a prepared table by *method*: nothing is read, judged or encoded again.
 
-    *improve* says how long its groups are then searched for better ones; without it they are published as made.
+    *improve* says how long its groups are then searched for better ones; without it they are published as made. With
+    *lots*, and always where the goal is blind, the order of the file, which may be that of sensitive values, has no part in the
+    groups: equal rows are taken in the order of their lots.
 
     >>> from velado.release.guarantees import KAnonymity
     >>> from velado.testing.examples import table
@@ -199,6 +206,12 @@ def carry_out(
     spare = goal.suppressible(table.rows) - (table.rows - data.rows)
     # A search for better groups parts rows with the same values: it needs the rows.
     tuples, entry_of_row = (prepared.data, None) if improve is not None else _tuples(prepared, method, goal)
+    order: IntArray | None = None
+    if lots is not None or goal.blind:
+        if lots is None or entry_of_row is not None:  # no two tuples are equal
+            lots = lots_of(prepared, tuples.rows) if entry_of_row is None else np.arange(tuples.rows)
+        order = by_quasi(tuples, lots)
+        tuples = tuples.subset(order)
     seen = prepared.as_seen(tuples)
 
     def published(share: float) -> Release:
@@ -207,6 +220,8 @@ def carry_out(
         recoded = method.anonymize(seen, aim, seeded(seed, method.name), making)
         if improve is not None:
             recoded = improved(seen, recoded, aim, seed, within(progress, 0.5, 1.0), improve)
+        if order is not None:
+            recoded = put_back(recoded, order)
         if entry_of_row is not None:
             recoded = recoded.of_rows(entry_of_row)
         return release(prepared, recoded, goal, method, seed)

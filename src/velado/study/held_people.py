@@ -158,7 +158,8 @@ def held_people(
     names = everybody[: everybody.len() - gone]
     refuse_nobody(names)
     _refuse_twice(names)
-    places = record.places(hashes_of(names, key.seed_for("history people")))
+    hashes = hashes_of(names, key.seed_for("history people"))
+    places = record.places(hashes)
     known = len(record.people)
     numbers, new = _numbers(places, known)
     shown = shown_together(
@@ -166,7 +167,9 @@ def held_people(
         numbers,
         k=k,
         start=asked.beginning(k),
-        grouping=lambda at: cells_of(prepared.seen, at, asked.beginning(k), recipe.method, recipe.seed),
+        grouping=lambda at: cells_of(
+            prepared.seen, at, asked.beginning(k), recipe.method, recipe.seed, hashes[at, 0]
+        ),
         leavers=asked.leaving,
     )
     _refuse_many(int(shown.waiting.sum()), int(shown.given_up.sum()), prepared.table.rows - gone, goal)

@@ -6,9 +6,10 @@ import hashlib
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from velado.data.encode import refuse_unlisted, refuse_wrong_kinds
+from velado.data.encode import EncodedTable, refuse_unlisted, refuse_wrong_kinds
 from velado.data.formulas import Formulas, count_formulas
 from velado.data.history_file import HistoryFile
 from velado.data.identifiers import identifying_columns
@@ -34,9 +35,12 @@ from velado.release.history.together import (
 )
 from velado.release.prepare import prepare
 from velado.release.release import Release
+from velado.release.rows_in_order import by_quasi
 from velado.study.held_people import people_of, refuse_nobody, whose_rows
 from velado.study.recipe import Recipe
 from velado.text import say
+
+Ints = npt.NDArray[np.int64]
 
 
 def held_values(recipe: Recipe, table: Table, file: HistoryFile, key: Key) -> tuple[Held, Table]:
@@ -61,19 +65,22 @@ def held_values(recipe: Recipe, table: Table, file: HistoryFile, key: Key) -> tu
     _refuse_another(record, column)
     known = len(record.people)
     first = np.flatnonzero(names.is_first_distinct().to_numpy())
-    places = record.places(hashes_of(names[first], key.seed_for("history people")))
+    hashes = hashes_of(names[first], key.seed_for("history people"))
+    places = record.places(hashes)
     new = first[places < 0]
+    by, of_row = _rows_to_group_by(prepared.seen, names, first)
+    by = by[places < 0]
     number = 0 if record.held is None else len(record.held.over)
     cells = np.full(new.size, NOBODY, np.int64)
     if new.size >= asked.group:
-        cells = cells_of(prepared.seen, new, asked.group, recipe.method, recipe.seed)
+        cells = cells_of(prepared.seen, by, asked.group, recipe.method, recipe.seed, hashes[places < 0, 0])
     found = spellings(table, column)
     used = table.text(column.name).filter(pl.Series(prepared.present))
     codes = found.of_rows(used)
     texts = pl.Series(["", *found.values.to_list()], dtype=pl.String)
     own_codes = codes[new].astype(np.int64)
     if asked.merge:
-        cells = merged_cells(prepared.seen, new, cells, own_codes, asked.share)
+        cells = merged_cells(prepared.seen, by, cells, own_codes, asked.share)
     made = int(cells.max(initial=-1)) + 1
     withheld = withheld_cells(cells, own_codes, asked.share)
     given = np.where((cells >= 0) & ~withheld[np.maximum(cells, 0)], cells, NOBODY) if made else cells
@@ -92,10 +99,10 @@ def held_values(recipe: Recipe, table: Table, file: HistoryFile, key: Key) -> tu
     own = np.where(places >= 0, places, 0)
     own[places < 0] = known + np.arange(new.size)
     home = pl.DataFrame({"name": names[first], "home": state.home[own]})
-    of_row = pl.DataFrame({"name": whose_rows(table)}).join(
+    home_of_row = pl.DataFrame({"name": whose_rows(table)}).join(
         home, on="name", how="left", maintain_order="left"
     )["home"]
-    label = pl.select(pl.when(of_row >= 0).then(pl.lit("g") + of_row.cast(pl.String))).to_series()
+    label = pl.select(pl.when(home_of_row >= 0).then(pl.lit("g") + home_of_row.cast(pl.String))).to_series()
     if shown_as in table.frame.columns:
         raise SchemaError(
             say("The table has a column '{column}' already.", column=shown_as),
@@ -108,7 +115,24 @@ def held_values(recipe: Recipe, table: Table, file: HistoryFile, key: Key) -> tu
     )
     columns = [meaning if one.name == column.name else one for one in table.schema.columns.values()]
     shown = replace(table.with_frame(table.frame), frame=frame, schema=table.schema.with_columns(columns))
-    return Held(asked, tuple(names[new].to_list()), state, shown_as), shown
+    return Held(asked, tuple(names[new].to_list()), state, shown_as, lots=hashes[of_row, 0]), shown
+
+
+def _rows_to_group_by(data: EncodedTable, names: pl.Series, first: Ints) -> tuple[Ints, Ints]:
+    """Of each person's rows the one by which the person is grouped, and whose each row is, both as *first* counts people.
+
+    It is the least by quasi-identifiers, not the first in the file, whose order may be that of values.
+    """
+    if first.size == names.len():
+        return first, np.arange(first.size)
+    who = names.rank("dense").to_numpy().astype(np.int64) - 1
+    number = np.empty(first.size, np.int64)
+    number[who[first]] = np.arange(first.size)
+    of_row = number[who]
+    order = by_quasi(data, np.arange(data.rows))[::-1]
+    least = np.empty(first.size, np.int64)
+    least[of_row[order]] = order  # what is written last stands: the least
+    return least, of_row
 
 
 def _one_sensitive(table: Table) -> Column:
@@ -170,13 +194,20 @@ def values_file(
 
 
 def values_kept(
-    public: bytes, shown: pl.Series, asked: Together, release: Release, separator: str, trouble: str
+    public: bytes,
+    shown: pl.Series,
+    asked: Together,
+    release: Release,
+    separator: str,
+    trouble: str,
+    earlier: pl.DataFrame,
 ) -> OverTime:
-    """The promise as the two written files bear it out: every group that a row names has its counts, and none breaks the bound."""
+    """The promise as the two written files bear it out: every group that a row names has its counts, and none breaks the bound.
+
+    Nor does any of the groups whose counts left *earlier* (group, value, count), in whatever release.
+    """
     counted = written_cells(public, separator).with_columns(pl.col("count").cast(pl.Int64))
-    each = counted.group_by("group").agg(
-        pl.col("count").max().alias("most"), pl.col("count").sum().alias("all")
-    )
+    each = _largest(counted)
     named = shown.drop_nulls().filter(shown.drop_nulls() != "")
     share = asked.share
     missing = int((~named.unique().is_in(each["group"].implode())).sum())
@@ -193,6 +224,18 @@ def values_kept(
             ),
             "A value could be guessed more often than was to be promised.",
             "Use the bound that the history began with, or begin a new one.",
+        )
+    before = _largest(earlier)
+    beyond = before.filter(pl.col("most") * share.denominator > pl.col("all") * share.numerator).height
+    if beyond:
+        raise ParameterError(
+            say(
+                "At most {most} was asked for, and {groups:,} groups of earlier releases have a value with more.",
+                most=str(share),
+                groups=beyond,
+            ),
+            "What is promised is promised of all releases of the history, and those have left.",
+            "Use the --most that the history began with, or begin a new one.",
         )
     withheld = 1 - len(named) / max(len(shown), 1)
     further = {
@@ -217,6 +260,12 @@ def values_kept(
         withheld=withheld,
     )
     return OverTime("guaranteed", "values", "all-rows", found, sentence, "", further)
+
+
+def _largest(counts: pl.DataFrame) -> pl.DataFrame:
+    return counts.group_by("group").agg(
+        pl.col("count").max().alias("most"), pl.col("count").sum().alias("all")
+    )
 
 
 def refuse_for_values(recipe: Recipe) -> None:

@@ -100,7 +100,9 @@ class HistoryDraft:
             over_time = people_kept(told, release, k, held)
         elif held is not None:
             public, like_formulas = values_file(after, cells[held.column], separator, formulas)
-            over_time = values_kept(public, cells[held.column], held.asked, release, separator, file.trouble)
+            assert after.held is not None
+            shown, counts = cells[held.column], after.held.counts
+            over_time = values_kept(public, shown, held.asked, release, separator, file.trouble, counts)
         if over_time is not None and after.sealed_anew:
             further = {**over_time.further, "history_sealed_anew": after.sealed_anew}
             over_time = replace(over_time, further=further)
@@ -172,6 +174,15 @@ def _in_places(before: Record, held: Held, said: Mapping[str, Any], body: bytes,
 
 
 # ---- refusals
+
+
+def refuse_order() -> ParameterError:
+    """Held together over time, and rows in the order of the input."""
+    return ParameterError(
+        "People or values are to be held together over all releases, and rows are to keep the order of the input.",
+        "In a file sorted by what is sensitive a row's place in its group gives its value away, and rows of people who left would stand together.",
+        "Leave --keep-order out, so that the order is drawn.",
+    )
 
 
 def no_history() -> ParameterError:

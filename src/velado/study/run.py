@@ -63,7 +63,7 @@ from velado.report.render import as_values, render_html, render_markdown, to_jso
 from velado.settings import Where, made, parse_toml
 from velado.study.held_people import held_people, with_rows_of_leavers
 from velado.study.held_values import held_values, refuse_for_values
-from velado.study.history import HistoryDraft, no_history, refuse_without_person
+from velado.study.history import HistoryDraft, no_history, refuse_order, refuse_without_person
 from velado.study.recipe import Format, Per, Recipe, RecipeInput, Report, without_folders
 from velado.text import Language, language, say, speaking
 
@@ -310,6 +310,8 @@ def _held_run(
     key = owner_key(key)
     if recipe.together.what is not None and file is None:
         raise no_history()
+    if recipe.together.what is not None and recipe.keep_order:
+        raise refuse_order()
     if file is not None:
         refuse_without_person(table.schema)
     held: Held | None = None
@@ -343,6 +345,7 @@ def _held_run(
             goal,
             seed=recipe.seed,
             improve="default" if recipe.improve else None,
+            lots=None if held is None else held.lots,
             progress=within(progress, 0.0, 0.45),
         )
     progress(0.45, "bounding what is possible")

@@ -75,6 +75,16 @@ def test_a_class_that_lost_its_crowd_stays_out_until_the_epoch_ends() -> None:
     assert state.counts.given_up == 8
 
 
+def test_two_epochs_together_are_counted_by_who_was_there_in_every_window() -> None:
+    """d was not in the second window, b and c are with one another in the third: a has no candidate but a."""
+    stream = stream_of(k=2, start=2, by="time", size=10, time="at", epoch=2)
+    first = [line(p, 20, at=1) for p in "abcd"] + [line(p, 20, at=11) for p in "abc"]
+    then = [line(p, age, at=21) for p, age in zip("abcd", (20, 60, 60, 20), strict=True)]
+    windows, _ = fed(stream, [*first, *then])
+    assert [len(rows_of(one)) for one in windows] == [4, 3, 4]
+    assert [one.facts()["below_k_across_epochs"] for one in windows] == [0, 0, 1]
+
+
 def test_late_early_doubled_and_disordered_records_are_declared_and_counted() -> None:
     stream = stream_of(k=2, start=2, by="time", size=10, time="at", lateness=5)
     state = stream.begin()

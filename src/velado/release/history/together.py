@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from velado.release.guarantees.k_anonymity import KAnonymity
 from velado.release.history.classes import NOBODY, Leavers
 from velado.release.history.record import HeldState
 from velado.release.methods._method import Method
+from velado.release.rows_in_order import by_quasi
 from velado.settings import Setting, settings
 from velado.text import say
 
@@ -138,7 +139,7 @@ class Held:
     """What a run holds together: names of *newcomers* who are known from now on, and the state of all.
 
     *state* has those known before first, as the record has them, then *newcomers* in their order. *column* shows groups of values;
-    *gone* rows are of people who left.
+    *gone* rows are of people who left. *lots* have for each row a number drawn for its person, by which equal rows are taken.
     """
 
     asked: Together
@@ -146,6 +147,7 @@ class Held:
     state: HeldState
     column: str = ""
     gone: int = 0
+    lots: npt.NDArray[np.uint64] | None = None
 
 
 def only_measured(trouble: str) -> str:
@@ -162,24 +164,36 @@ def only_measured(trouble: str) -> str:
     )
 
 
-def cells_of(data: EncodedTable, rows: Ints, size: int, method: Method, seed: int) -> Ints:
+def cells_of(
+    data: EncodedTable,
+    rows: Ints,
+    size: int,
+    method: Method,
+    seed: int,
+    lots: npt.NDArray[np.integer[Any]] | None = None,
+) -> Ints:
     """Groups of at least *size* among *rows* of a table, by *method*, from quasi-identifiers alone; NOBODY: left out.
 
-    What the method gets has neither people nor sensitive values: it cannot look at them.
+    What the method gets has neither people nor sensitive values: it cannot look at them. Nor at the order of the file, which may
+    be that of values: it gets the rows by their quasi-identifiers, equal ones in the order of *lots* (without: of *rows*).
 
     >>> from velado.release.methods import Mondrian
     >>> from velado.testing.examples import encoded
     >>> cells_of(encoded(age=[20, 30, 21, 31]), np.arange(4), 2, Mondrian(), 0).tolist()
     [0, 1, 0, 1]
     """
-    part = data.subset(rows)
+    order = by_quasi(data.subset(rows), np.arange(rows.size) if lots is None else lots)
+    part = data.subset(rows[order])
     bare = EncodedTable(part.columns, part.rows)
     made = method.anonymize(bare, Goal((KAnonymity(size),)), seeded(seed, method.name), silent)
+    cells = np.empty(rows.size, np.int64)
     if made.partition is not None:
-        return np.where(made.kept, made.partition.labels, NOBODY).astype(np.int64)
+        cells[order] = np.where(made.kept, made.partition.labels, NOBODY)
+        return cells
     labels, _ = group_by_codes([one.codes for one in made.columns], [len(one.values) for one in made.columns])
     found = np.unique(np.where(made.kept, labels, NOBODY), return_inverse=True)[1].astype(np.int64)
-    return np.asarray(found - int((~made.kept).any()), np.int64)
+    cells[order] = found - int((~made.kept).any())
+    return cells
 
 
 def withheld_cells(cells: Ints, values: Ints, most: Fraction) -> npt.NDArray[np.bool_]:

@@ -4,7 +4,7 @@ Promised for each window: every visible group has at least k people, counted on 
 an epoch, to a reader *in* (who knows somebody's quasi-identifiers and windows, and links rows of one person from window to window): at
 least k people shared that person's group in every window the person is in. It follows from the classes (`release.history.classes`,
 rule *drop*), which are made from quasi-identifiers and presence alone, and from visible groups being unions of classes.
-Across epochs nothing is promised; how many people two epochs together single out is counted.
+Across epochs nothing is promised; how many people two epochs together may single out is counted.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Epoch:
 class Outcome:
     """What became of a window's records: a release or the sentences of why there is none, and who waits.
 
-    Counts are of records, those of *people* of people. *below_across* are the people shown who share the classes of this epoch and
-    of the one before with fewer than k.
+    Counts are of records, those of *people* of people. *below_across* are the people shown who may have fewer than
+    k candidates in this epoch and the one before together, at most.
     """
 
     release: Release | None
@@ -148,7 +148,7 @@ class WindowPublisher:
             people_shown=int((classes >= 0).sum()),
             people_waiting=kept.get_column(PERSON).n_unique(),
             people_given_up=int(shown.given_up.sum()),
-            below_across=_below(epoch.before, here[classes >= 0], classes[classes >= 0], k),
+            below_across=_below(epoch.before, shown.after, here[classes >= 0], k),
         )
 
     def _numbers(self, people: pl.Series) -> Ints:
@@ -209,15 +209,20 @@ def _withheld(records: pl.DataFrame, epoch: Epoch, why: tuple[str, ...]) -> Outc
     )
 
 
-def _below(before: Classes, people: Ints, classes: Ints, k: int) -> int:
-    """How many of *people* share this epoch's class and the former one's with fewer than k: a reader who links both."""
-    places = before.places(people)
-    both = places >= 0
+def _below(before: Classes, now: Classes, people: Ints, k: int) -> int:
+    """At most how many of *people* have fewer than k candidates in both epochs, for a reader *in* who links them.
+
+    Who was in every window of both of somebody's classes shared each visible group of that person: a candidate. Others may be too.
+    """
+    at = before.places(now.people)
+    both = at >= 0
     if not both.any():
         return 0
-    pairs = np.stack([classes[both], before.home[places[both]]], axis=1)
-    _, of, sizes = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
-    return int((sizes[of.reshape(-1)] < k).sum())
+    home, then = now.home[both], before.home[at[both]]
+    always = now.standing[both] & before.standing[at[both]]
+    of = np.unique(np.stack([home, then], axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+    crowd = np.bincount(of[always], minlength=of.size)[of] + ~always
+    return int((crowd[np.isin(now.people[both], people)] < k).sum())
 
 
 def table_bytes(made: Release) -> bytes:
