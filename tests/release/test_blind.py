@@ -15,6 +15,7 @@ from velado.release.anonymize import anonymize
 from velado.release.goal import Goal
 from velado.release.guarantees import GUARANTEES, KAnonymity, KMap, LDiversity, TCloseness
 from velado.release.methods import METHODS, Mondrian, Progressive
+from velado.release.operations import Impute
 from velado.report.terminal import warning_lines
 from velado.settings import specs
 from velado.study.run import apply_recipe, publish
@@ -112,6 +113,24 @@ def test_the_search_is_allowed_since_it_does_not_see_the_values():
     assert ages_of_groups(made) == ages_of_groups(again)
     searched = anonymize(given_table, given_table.schema, Progressive(), [LDiversity(2)], **ask)
     assert searched.notes["searched_loss"] <= searched.notes["start_loss"]
+
+
+def test_a_blank_is_not_filled_by_sensitive_neighbours():
+    """The interval around it would show what it was filled from, and groups would be made with values in view."""
+    ages = [str(20 + at) for at in range(40)]
+    rows = {"age": ["", *ages[1:]], "pulse": ages, "ill": ["flu", "hiv"] * 20, "weight": ["70", "80"] * 20}
+    roles = {
+        "age": "quasi numeric",
+        "pulse": "sensitive numeric",
+        "ill": "sensitive",
+        "weight": "quasi numeric",
+    }
+    seen = []
+    for pulse in ("20", "59"):
+        given_table = table(roles, {**rows, "pulse": [pulse, *ages[1:]]})
+        filled = Impute("age", by="neighbours").apply(given_table, np.random.default_rng(0))
+        seen.append(filled.frame["age"].to_list())
+    assert seen[0] == seen[1]
 
 
 def ages_of_groups(made):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections import Counter
 from collections.abc import Iterable
@@ -461,6 +462,24 @@ def test_rows_of_people_who_left_are_not_counted_as_read(tmp_path: Path, history
     done = send(frame[:115], tmp_path / "two", history, EXACTLY)
     page = (done.private / "report.html").read_text()
     assert "115 rows of 115 people" in page and "rows of 120 people" not in page
+
+
+@pytest.mark.parametrize("most", ["1e-99999999", "1e-3", "0", "1", "2/1", "x", "1/0", "0." + "1" * 5000])
+def test_a_bound_that_is_no_plain_fraction_is_refused_at_once(most: str) -> None:
+    with pytest.raises(ParameterError, match="fraction"):
+        Together(what="values", most=most)
+
+
+def test_a_row_of_somebody_who_left_is_a_row_of_the_owners_numbers(tmp_path: Path, history: Path) -> None:
+    """An empty line is none for most readers, and all numbers after it would stand beside the wrong row."""
+    asked = Together(what="people", readers="exactly")
+    frame = everybody(1)[:40]
+    send(frame, tmp_path / "a", history, asked)
+    done = send(frame[2:], tmp_path / "b", history, asked)
+    with (done.private / "rows.csv").open() as file:
+        numbers = [one["row"] for one in csv.DictReader(file)]
+    assert len(numbers) == done.release.listed.height == 40 and numbers.count("") == 2
+    assert sorted(int(one) for one in numbers if one) == list(range(1, 39))
 
 
 def test_a_bound_that_earlier_groups_break_is_not_promised_of_all_releases(

@@ -282,7 +282,7 @@ def people_kept(told: ToldByReleases, release: Release, k: int, held: Held) -> O
         )
         if exactly
         else say(
-            "Over all releases of the history ({releases:,}): everybody is one of at least {found:,} people for who links the rows of a person and knows the releases the person is in. Guaranteed.",
+            "Over all releases of the history ({releases:,}): everybody is one of at least {found:,} people for who links the rows of a person and knows releases the person is in, and of nobody when they are missing. Guaranteed.",
             **parts,
         )
     )

@@ -440,9 +440,11 @@ def _held_run(
 
 
 def _row_numbers(release: Release, rows: int) -> pl.DataFrame:
-    """Which row of the input each published row is; none for those of people who left."""
+    """Which row of the input each published row is; a quoted blank for those of people who left: no reader skips it."""
     numbers = pl.Series("row", release.rows + 1)
-    return pl.DataFrame({"row": numbers.set(numbers > rows, None)})
+    if (numbers <= rows).all():
+        return pl.DataFrame({"row": numbers})
+    return pl.DataFrame({"row": numbers.set(numbers > rows, None).cast(pl.String).fill_null("")})
 
 
 def _put_table(staged: StagedFolder, release: Release, recipe: Recipe, table: Table) -> tuple[str, str]:

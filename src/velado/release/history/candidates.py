@@ -2,7 +2,7 @@
 
 `groups` is H of shape (releases, people): the visible group of each person in each release, below 0 where absent. Readers:
 
-*in* knows a person's quasi-identifiers and the releases the person is in, and links rows of one person:
+*in* knows a person's quasi-identifiers and releases the person is in, of nobody when they are missing, and links rows of one person:
 c_in(v) = |{u : H[u,t] = H[v,t] for every t with v present}|.
 *exactly* knows everybody's quasi-identifiers, presence and absence besides: c_ex(v) = |{u : H[u,t] = H[v,t] for every t}|.
 

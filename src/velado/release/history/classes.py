@@ -3,7 +3,7 @@
 A class is a crowd of at least *start* people, made once, from newcomers alone. Two rules say what happens when some of it leave.
 
 *drop*: those here are shown as long as at least k of the class were in every release of it. Let C be these; whoever v is, all of C
-shared v's group in every release v was in, so that a reader *in* (who knows v's quasi-identifiers and v's releases, and links rows) is
+shared v's group in every release v was in, so that a reader *in* (who knows v's quasi-identifiers and releases v is in, of nobody when they are missing, and links rows) is
 left with at least k people. A class whose C falls below k is given up until the epoch ends: a smaller one would be subtracted from
 the larger ones published before.
 

@@ -89,8 +89,10 @@ class Together:
     @property
     def share(self) -> Fraction:
         """The largest share of a value, as it was meant."""
+        text = self.most.strip()
         try:
-            found = Fraction(self.most.strip())
+            # A number with an exponent can be one of millions of digits.
+            found = Fraction(text) if len(text) <= 24 and "e" not in text.lower() else Fraction(0)
         except (ValueError, ZeroDivisionError):
             found = Fraction(0)
         if not 0 < found < 1:

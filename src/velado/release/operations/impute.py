@@ -26,7 +26,7 @@ class Impute:
     """Each blank holds the column's median, mean or most frequent value, or the mean of the nearest rows.
 
     scikit-learn's `SimpleImputer` and `KNNImputer`; the latter finds neighbours by the other numeric columns that
-    are no identifiers, each in units of its standard deviation, and takes the mean of *neighbours* rows that have the
+    are no identifiers (nor sensitive, where a quasi-identifier is filled: its published interval would show them), each in units of its standard deviation, and takes the mean of *neighbours* rows that have the
     value. Without *by*: the median of numbers, the most frequent of other values. Numbers get the decimals the column had
     and stay within its bounds. A filled cell is **nobody's measurement**: means shrink towards the middle, spreads
     and correlations too (`imputation_effect` tells how far), and a crowd may hold people who are not truly in it, so that a
@@ -81,7 +81,8 @@ class Impute:
         own = np.where(found.blank, np.nan, found.numbers)
         if self.by == "neighbours":
             spread = float(np.nanstd(own)) or 1.0
-            others = _other_numbers(table, self.column)
+            # Boxes that are drawn around a quasi-identifier would show what it was filled from.
+            others = _other_numbers(table, self.column, sensitive=found.column.role != "quasi")
             if not others:
                 raise ParameterError(
                     say("No numeric column stands beside '{column}'.", column=self.column),
@@ -98,11 +99,13 @@ class Impute:
         return np.asarray(rounded if found.column.bounds is None else np.clip(rounded, *found.column.bounds))
 
 
-def _other_numbers(table: Table, name: str) -> list[FloatVector]:
+def _other_numbers(table: Table, name: str, sensitive: bool) -> list[FloatVector]:
     """Every other numeric column that identifies nobody, in units of its deviation; NaN where it is blank."""
     out = []
     for column in table.schema.columns.values():
         if column.kind != "numeric" or column.role == "identifier" or column.name == name or column.person:
+            continue
+        if column.role == "sensitive" and not sensitive:
             continue
         blank = table.is_missing(column.name).to_numpy()
         numbers = np.where(blank, np.nan, parse_numbers(table, column, blank)[0])

@@ -1,7 +1,7 @@
 """A window's records become a published table: units, classes held for the epoch, and the one door of every release.
 
 Promised for each window: every visible group has at least k people, counted on the published values by `release()`. Promised within
-an epoch, to a reader *in* (who knows somebody's quasi-identifiers and windows, and links rows of one person from window to window): at
+an epoch, to a reader *in* (who knows somebody's quasi-identifiers and windows that person is in, not who is missing when, and links rows of one person from window to window): at
 least k people shared that person's group in every window the person is in. It follows from the classes (`release.history.classes`,
 rule *drop*), which are made from quasi-identifiers and presence alone, and from visible groups being unions of classes.
 Across epochs nothing is promised; how many people two epochs together may single out is counted.

@@ -327,7 +327,7 @@ class Stream:
             **when,
             "promise": {
                 "window": "guaranteed",
-                "epoch, for readers who know in which windows somebody is": "guaranteed",
+                "epoch, for readers who know windows somebody is in, and of nobody when they are missing": "guaranteed",
                 "across epochs": "not promised",
                 "k": people.k,
                 "unit": "person",

@@ -132,7 +132,7 @@ def forget(
     *,
     key: flags.OwnerKey = None,
 ) -> None:
-    """Erase a person: where people are held together, the whole class is not shown again."""
+    """Erase a person: where people are held together, the whole class is not shown again; counts of groups of values stay."""
     from velado.data.history_file import history_held
     from velado.data.keys import owner_key
     from velado.study.held_people import forget as forget_person
@@ -144,8 +144,9 @@ def forget(
         {"history": str(file), "forgotten": 1},
         [
             say(
-                "Forgotten: where people are held together, the class of that person is not shown again. Take the row out of the next "
-                "file too; a hash under your key stays, and what was published cannot be called back."
+                "Forgotten: where people are held together, the class of that person is not shown again. Where values are held in groups, the counts of "
+                "the person's group stay as they are, in every later release too: with one less they would tell the value. Take the row out of the "
+                "next file too; a hash under your key stays, and what was published cannot be called back."
             )
         ],
     )
