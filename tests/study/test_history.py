@@ -295,6 +295,38 @@ def test_a_moved_history_is_sealed_anew_and_says_so_for_good(
     assert told(history)[2]
 
 
+def test_a_release_from_an_older_copy_is_remembered_once_the_newest_is_back(
+    tmp_path: Path, history: Path
+) -> None:
+    send(table(0), tmp_path / "a", history)
+    older = history.read_bytes()
+    send(table(1), tmp_path / "b", history)
+    newest = history.read_bytes()
+    history.write_bytes(older)
+    send(table(2), tmp_path / "c", history)  # loud, and it leaves
+    history.write_bytes(newest)
+    assert "another copy of it went on" in told(history)[2]
+    assert any("another copy of it went on" in line for line in send(table(3), tmp_path / "d", history))
+    assert told(history)[2]
+
+
+def test_a_copy_elsewhere_is_not_sealed_where_another_one_went_on(tmp_path: Path, history: Path) -> None:
+    send(table(0), tmp_path / "a", history)
+    copies = [tmp_path / "older", tmp_path / "moved"]
+    copies[0].write_bytes(history.read_bytes())
+    send(table(1), tmp_path / "b", history)
+    copies[1].write_bytes(history.read_bytes())
+    with history_held(copies[0], KEY) as file, pytest.raises(HistoryError, match="newer copy"):
+        file.seal_anew("moved")
+    with history_held(copies[1], KEY) as file:  # the newest copy may move
+        file.seal_anew("moved")
+    assert told(copies[1])[2] == "" and "another copy" in told(history)[2]
+    # Two histories of one owner that begin with the same release are two.
+    create_history(other := tmp_path / "other", KEY)
+    send(table(0), tmp_path / "c", other)
+    assert told(other)[2] == ""
+
+
 def test_joined_tables_are_one_release_of_a_history(
     tmp_path: Path, history: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,7 +2,9 @@
 
 hash_n = HMAC-SHA256(key, hash_{n-1} || length(said_n) || said_n || body_n), hash_0 = 32 zero bytes. An entry is on the disk before `append`
 returns, and only then does the seal, kept apart in the state folder, name it: an older copy put back, a copy that went its own way
-and a copy elsewhere do not agree with their seal. What a killed run left of an entry is cut off: nothing was published after it.
+and a copy elsewhere do not agree with their seal. A second seal goes with the history, wherever in the account it lies, by a number that
+its first entry drew: it knows of what was entered in any copy, so that a release made while an older copy stood in place is not
+forgotten once the newest is put back. What a killed run left of an entry is cut off: nothing was published after it.
 Where rows of people who left are shown on, the rows of the newest release lie beside it, under a name that an entry gives; older ones
 are removed once nothing names them, so that nobody who was forgotten stays in them.
 One of the edges; mode 0600. Whoever holds the file open holds a lock, and a second run is refused at once.
@@ -26,6 +28,7 @@ from velado.data.keys import Key
 from velado.data.seals import START, Mark, Seal, appear, default_seal
 from velado.data.staging import locked, reason_of
 from velado.errors import HistoryError, LedgerError
+from velado.randomness import secure
 from velado.text import say
 
 MAGIC = b"velado history 1\n"
@@ -65,7 +68,10 @@ class StoredEntry:
 
 @dataclass
 class HistoryFile:
-    """An open history, held alone. *trouble* says why it may not be the newest copy; empty where its seal agrees."""
+    """An open history, held alone. *trouble* says why it may not be the newest copy; empty where its seals agree.
+
+    *seal* is that of its path, *all_copies* that of every copy of it.
+    """
 
     path: Path
     secret: bytes
@@ -73,9 +79,12 @@ class HistoryFile:
     entries: list[StoredEntry] = field(default_factory=list)
     trouble: str = ""
     seal: Seal | None = None
+    all_copies: Seal | None = None
 
     def append(self, said: Mapping[str, Any], body: bytes = b"") -> None:
         """The entry is on the disk, and the seal knows it."""
+        if not self.entries:
+            said = {**said, "history": secure().randbytes(16).hex()}
         text = json.dumps(said, sort_keys=True, separators=(",", ":")).encode()
         previous = self.entries[-1].hash if self.entries else START
         mac = _mac(self.secret, previous, text, body)
@@ -88,18 +97,29 @@ class HistoryFile:
         except OSError as error:
             raise _unusable(self.path, reason_of(error)) from None
         self.entries.append(StoredEntry(said, self.handle, begin, len(body), mac.hex()))
-        if self.seal is not None and not self.trouble:
-            try:
+        try:
+            if self.seal is not None and not self.trouble:
                 self.seal.write(Mark(len(self.entries), mac.hex()))
-            except LedgerError as error:
-                raise _unusable(self.path, error.what) from None
+            self._told_all_copies(Mark(len(self.entries), mac.hex()))
+        except LedgerError as error:
+            raise _unusable(self.path, error.what) from None
+
+    def _told_all_copies(self, mark: Mark) -> None:
+        """The seal of all copies has *mark* as its newest, so that every other copy disagrees with it from now on."""
+        if self.all_copies is None:
+            place = _place_of_all(self.entries)
+            if place is None:
+                return
+            self.all_copies = Seal(place) if place.exists() else Seal.create(place)
+        newest = self.all_copies.read().number
+        self.all_copies.write(mark if mark.number > newest else Mark(newest + 1, mark.hash))
 
     def seal_anew(self, reason: str) -> None:
         """A history that came here without its seal has one again; an entry says so for good, whose word it was and why.
 
         Where a seal stands that knows better (an older copy, one that went another way), and where nothing is amiss, it is an error.
         """
-        if not self.trouble or self.seal is not None:
+        if not self.trouble or self.seal is not None or _went_on(self.entries, self.all_copies):
             raise HistoryError(
                 say("The history '{path}' has its seal.", path=self.path.name)
                 if not self.trouble
@@ -197,7 +217,7 @@ def history_held(path: Path, key: Key) -> Iterator[HistoryFile]:
         handle = os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
     except OSError as error:
         raise _unusable(path, reason_of(error)) from None
-    seal = None
+    seal, file = None, None
     try:
         if not locked(handle):
             raise HistoryError(
@@ -209,10 +229,17 @@ def history_held(path: Path, key: Key) -> Iterator[HistoryFile]:
         _read(file, key)
         file.trouble, seal = _compared(file)
         file.seal = seal
+        place = _place_of_all(file.entries)
+        if place is not None and place.exists():
+            file.all_copies = _opened(place, path)
+            if not file.trouble and _went_on(file.entries, file.all_copies):
+                file.trouble = say("another copy of it went on, and releases left that are not in this one")
         yield file
     finally:
         if seal is not None:
             seal.close()
+        if file is not None and file.all_copies is not None:
+            file.all_copies.close()
         os.close(handle)
 
 
@@ -261,6 +288,27 @@ def _compared(file: HistoryFile) -> tuple[str, Seal | None]:
     if mark.number and file.entries[mark.number - 1].hash != mark.hash:
         return say("it went another way than the one that was sealed"), seal
     return "", seal
+
+
+def _place_of_all(entries: list[StoredEntry]) -> Path | None:
+    """Where the seal of all copies lies; None where the history is empty, or was begun before there was one."""
+    name = entries[0].said.get("history") if entries else None
+    return None if name is None else default_seal(f"all copies of history {name}")
+
+
+def _opened(place: Path, path: Path) -> Seal:
+    try:
+        return Seal(place)
+    except LedgerError as error:
+        raise _unusable(path, error.what) from None
+
+
+def _went_on(entries: list[StoredEntry], all_copies: Seal | None) -> bool:
+    """Whether another copy has entries that are not among these."""
+    if all_copies is None:
+        return False
+    mark = all_copies.read()
+    return mark.number > len(entries) or bool(mark.number and entries[mark.number - 1].hash != mark.hash)
 
 
 def _identity(path: Path) -> str:
