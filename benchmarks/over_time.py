@@ -2,7 +2,7 @@
 
 Adult 8,000 and the hospital sample 5,000 people at a time, k = 5, the default method. The hospital is twelve draws of the sample,
 each person once. Adult has seven quasi-identifiers, occupation is sensitive; `--columns eight` takes occupation as the eighth and income
-as sensitive, `--columns a,b,c` others. Who comes is new; `--back` lets people who left return. `--deliveries`, `--table`, `--churn`,
+as sensitive, `--columns a,b,c` and `--sensitive d` others. Who comes is new; `--back` lets people who left return. `--deliveries`, `--table`, `--churn`,
 `--only` thin it; `--large` measures the figures of a million people x 24 releases instead.
 """
 
@@ -84,15 +84,15 @@ def hospital() -> Table:
     return Table.of(frame, table.schema.with_columns(columns))
 
 
-def adult_with(columns: Sequence[str]) -> Table:
-    """Adult with these quasi-identifiers, and occupation as what is sensitive; "eight": the usual eight, and income."""
+def adult_with(columns: Sequence[str], sensitive: str = "occupation") -> Table:
+    """Adult with these quasi-identifiers and this sensitive column; "eight": the usual eight, and income."""
     if columns == ["eight"]:
         return adult()
     entries = schema_dict()["columns"]
     for name, entry in entries.items():
         if name in columns and entry["role"] != "quasi":
             entries[name] = {"role": "quasi", "kind": "numeric"}
-        elif name == "occupation":
+        elif name == sensitive:
             entries[name] = {"role": "sensitive", "kind": "categorical", "side_door": "accept"}
         elif name not in columns:
             entries[name] = {"role": "other", "kind": "text", "publish": False}
@@ -322,6 +322,7 @@ def main(given: Sequence[str] = ()) -> None:
     asked.add_argument("--table", choices=("adult", "hospital"), default=None)
     asked.add_argument("--churn", type=float, default=None)
     asked.add_argument("--columns", type=lambda text: text.split(","), default=SEVEN)
+    asked.add_argument("--sensitive", default="occupation")
     asked.add_argument("--back", action="store_true")
     asked.add_argument("--only", choices=("alone", "values", "people"), default=None)
     asked.add_argument("--effort", choices=("fast", "default"), default="default")
@@ -333,7 +334,7 @@ def main(given: Sequence[str] = ()) -> None:
     global METHOD
     METHOD = Progressive(args.effort)
     for name, make, at_a_time in (
-        ("adult", partial(adult_with, args.columns), 8000),
+        ("adult", partial(adult_with, args.columns, args.sensitive), 8000),
         ("hospital", hospital, 5000),
     ):
         if args.table not in (None, name):

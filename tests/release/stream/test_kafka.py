@@ -59,8 +59,7 @@ def test_windows_in_a_topic_are_chained_and_stand_there_once(cluster, tmp_path: 
     config = kafka_folder(tmp_path, cluster, "topic", 4, '[sink]\nkind = "kafka"\ntopic = "out-topic"\n')
     until(4, config)
     assert published(cluster, "out-topic") == sorted(1000 * w + one for w in range(4) for one in range(40))
-    (tmp_path / "private" / "state.json").unlink()
-    config.write_text(config.read_text().replace("size = 40", "size = 50"))
+    config.write_text('state = "elsewhere"\n' + config.read_text().replace("size = 40", "size = 50"))
     with pytest.raises(OutputError, match="other content"):  # a former stream's windows are there
         until(1, config)
 

@@ -157,6 +157,24 @@ def test_a_changed_state_and_a_strangers_window_are_refused(folder: Path) -> Non
         run_stream(folder / "stream.toml")
 
 
+def test_an_older_state_that_is_put_back_is_refused(folder: Path) -> None:
+    """People of the epoch would be put into classes anew, beside those that left."""
+    write_lines(folder, 1)
+    run_stream(folder / "stream.toml")
+    state = folder / "private" / "state.json"
+    older = state.read_bytes()
+    (folder / "records-3.jsonl").write_bytes(b"\n".join(reading(1, one) for one in range(40)) + b"\n")
+    run_stream(folder / "stream.toml")
+    newest = state.read_bytes()
+    for damage in (lambda: state.write_bytes(older), state.unlink):
+        damage()
+        with pytest.raises(TableError, match="written last"):
+            run_stream(folder / "stream.toml")
+    state.write_bytes(newest)
+    run_stream(folder / "stream.toml")
+    assert chain(folder) == 2
+
+
 def test_files_are_read_whatever_their_names_and_folders_and_when_they_grow(folder: Path) -> None:
     """Positions are of whole paths: two folders have a file of one name, a later file comes with a smaller name, an old one grows."""
     text = STREAM.replace("records-*.jsonl", "*/r*.jsonl")

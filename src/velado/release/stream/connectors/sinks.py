@@ -50,7 +50,7 @@ class FolderSink:
                 raise OutputError(
                     say("'{file}' stands in the folder of windows with other content.", file=path.name),
                     "It is of another stream, or was changed after it was published.",
-                    "Give this stream a folder of its own, or move the old windows away.",
+                    "If these windows left, put back the state that knows of them; a new stream takes a folder of its own, and begins after the epoch.",
                 )
 
     def close(self) -> None:

@@ -1,4 +1,8 @@
-"""The state of a stream in one private file, replaced whole: what is published next stands in it before it is published."""
+"""The state of a stream in one private file, replaced whole: what is published next stands in it before it is published.
+
+A seal in the user's state folder knows how often it was written: with an older one put back, people of an epoch would be put into
+classes anew, beside those that left. What the seal cannot see is a folder that was moved, or a machine without it: it then begins there.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +19,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from velado.data.seals import Mark, Seal, default_seal
 from velado.data.staging import locked, write_file
-from velado.errors import OutputError, ParameterError, TableError
+from velado.errors import LedgerError, OutputError, ParameterError, TableError
 from velado.release.history.classes import Classes
 from velado.release.stream.manifest import digest
 from velado.release.stream.window_release import Epoch
 from velado.release.stream.windows import Counts, StreamState
-from velado.text import say
+from velado.text import Sentence, say
 
 _VERSION = 1
 
@@ -50,6 +55,9 @@ class StateFile:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
         self._path = folder / "state.json"
+        self._place = default_seal("state of a stream " + os.path.realpath(folder))
+        self._seal: Seal | None = None
+        self._saved = 0
         self._lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         if not locked(self._lock):
             raise OutputError(
@@ -59,8 +67,11 @@ class StateFile:
             )
 
     def load(self) -> tuple[StreamState, Any, list[Parcel]] | None:
-        """State, position of the source and what was on its way out; None before the first save."""
+        """State, position of the source and what was on its way out; None before the first save. An older one is an error."""
+        mark = self._sealed()
         if not self._path.exists():
+            if mark.number:
+                raise _older(say("it is not there"))
             return None
         sealed, _, body = self._path.read_bytes().partition(b"\n")
         if sealed.decode("ascii", "replace") != digest(body):
@@ -77,6 +88,11 @@ class StateFile:
                     "Windows of one epoch, some made with the one and some with the other, could single people out who were promised a crowd in both.",
                     "Put it back as it was. Or let the epoch end, move the folders of state and windows away, and begin a new stream.",
                 )
+        self._saved = int(read.get("saved", 0))
+        if self._saved < mark.number or (
+            self._saved == mark.number and mark.number and mark.hash != digest(body)
+        ):
+            raise _older(say("it is an older one, or of another stream"))
         parcels = [
             Parcel(one["number"], _bytes(one["table"]), _bytes(one["manifest"]) or b"")
             for one in read["outbox"]
@@ -87,6 +103,7 @@ class StateFile:
         """*state* is on the disk, with the *position* of the source and what goes out next."""
         whole = {
             "version": _VERSION,
+            "saved": self._saved + 1,
             "begun_with": self._begun_with,
             "state": _plain(state),
             "position": position,
@@ -97,10 +114,44 @@ class StateFile:
         }
         body = json.dumps(whole).encode()
         write_file(self._path, digest(body).encode() + b"\n" + body, force=True, private=True)
+        self._saved += 1
+        self._sealed()
+        assert self._seal is not None
+        try:
+            self._seal.write(Mark(self._saved, digest(body)))
+        except LedgerError as error:
+            raise _unsealed(error) from None
+
+    def _sealed(self) -> Mark:
+        """What the seal knows; it is made where there is none."""
+        try:
+            if self._seal is None:
+                self._seal = Seal(self._place) if self._place.exists() else Seal.create(self._place)
+            return self._seal.read()
+        except LedgerError as error:
+            raise _unsealed(error) from None
 
     def close(self) -> None:
         """Another process may have the stream."""
+        if self._seal is not None:
+            self._seal.close()
         os.close(self._lock)
+
+
+def _older(reason: Sentence) -> TableError:
+    return TableError(
+        say("The state of the stream is not the one that was written last ({reason}).", reason=reason),
+        "Windows that left since are not in it: people of this epoch would be published in other crowds than those they were published in.",
+        "Put the newest one back. If it is lost, let the epoch end, and begin a new stream with folders of its own for state and windows.",
+    )
+
+
+def _unsealed(error: LedgerError) -> TableError:
+    return TableError(
+        say("The seal of the stream's state cannot be used ({reason}).", reason=error.what),
+        "Without it an older state that was put back would not be noticed.",
+        "Check the permissions of the folder that VELADO_STATE names, and start the stream again.",
+    )
 
 
 def _text(data: bytes | None) -> str | None:
