@@ -6,6 +6,7 @@ from itertools import permutations
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,6 +70,20 @@ def test_values_follow_from_two_releases_together() -> None:
     values = np.array([0, 1, 1, 1])
     assert (certain_values(h[:1], shown_of(h[:1], values), 2) == [-1, -1, 1, 1]).all()
     assert (certain_values(h, shown_of(h, values), 2) == values).all()
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_the_value_of_who_left_is_what_the_smaller_group_lacks(first: int) -> None:
+    """Under classes for life a class only shrinks: the counts of the one less those of the other are of who is missing."""
+    h = np.array([[0, 0, 0, 0], [0, 0, 0, -1]], np.int32)[[first, 1 - first]]
+    values = np.array([0, 1, 2, 1])
+    assert (certain_values(h, shown_of(h, values), 3) == [-1, -1, -1, 1]).all()
+
+
+def test_groups_within_a_group_are_taken_off_it_together() -> None:
+    h = np.array([[0, 0, 0, 0, 0, 1], [0, 0, 1, 1, 2, 2]], np.int32)
+    values = np.array([0, 1, 0, 1, 2, 1])
+    assert (certain_values(h, shown_of(h, values), 3) == [-1, -1, -1, -1, 2, 1]).all()
 
 
 def test_a_value_that_changed_says_nothing_of_its_owner() -> None:

@@ -7,7 +7,8 @@ c_in(v) = |{u : H[u,t] = H[v,t] for every t with v present}|.
 *exactly* knows everybody's quasi-identifiers, presence and absence besides: c_ex(v) = |{u : H[u,t] = H[v,t] for every t}|.
 
 Values are certain by propagation: each person's value is among those of the person's group in every release; a value that is settled
-is taken off the counts of all groups of its owner, until nothing more follows. A stronger attack may settle more: a lower bound.
+is taken off the counts of all groups of its owner, until nothing more follows. Groups of one release that lie within a group of the
+release before or after it are taken off that one: what is left is a group too. A stronger attack may settle more: a lower bound.
 It assumes that a person's value stays the same; where none fits any more, nothing is said of that person.
 """
 
@@ -207,6 +208,9 @@ def certain_values(groups: Ints32, shown: Sequence[Histogram], values: int) -> I
             count = int(column.max(initial=-1)) + 1
             if count:
                 changed += _propagate(column, histogram.dense(count, values), domain, odd)
+        for one, other in _neighbours(len(groups)):
+            rest, left = _rest(groups[one], groups[other], shown[one], shown[other], values)
+            changed += _propagate(rest, left, domain, odd)
         if not changed:
             break
     single = (domain & (domain - np.uint64(1))) == 0
@@ -214,6 +218,49 @@ def certain_values(groups: Ints32, shown: Sequence[Histogram], values: int) -> I
     return np.where(
         single & present & ~odd, np.log2(np.maximum(domain, 1).astype(np.float64)).astype(np.int64), -1
     )
+
+
+def _neighbours(releases: int) -> list[tuple[int, int]]:
+    return [(t + by, t + 1 - by) for t in range(releases - 1) for by in (0, 1)]
+
+
+def _rest(
+    column: Ints32, other: Ints32, shown: Histogram, shown_other: Histogram, values: int
+) -> tuple[Ints32, Ints32]:
+    """What is left of the groups of one release once groups of another one that lie within them are taken away, and its counts."""
+    left = shown.dense(int(column.max(initial=-1)) + 1, values)
+    within = _within(column, other, int(other.max(initial=-1)) + 1)
+    shown_of = within[shown_other.group]
+    inside = shown_of >= 0
+    np.subtract.at(left, (shown_of[inside], shown_other.value[inside]), shown_other.count[inside])
+    smaller = np.zeros(len(left), bool)
+    smaller[within[within >= 0]] = True
+    smaller &= (left >= 0).all(axis=1)  # a value that changed: nothing is said
+    return _left_over(column, other, within, smaller), left
+
+
+@njit(cache=True, nogil=True)
+def _within(column, other, count):  # type: ignore[no-untyped-def]
+    """For each group of *other* the group of *column* that all of its members are in, or below 0."""
+    out = np.full(count, -2, np.int32)
+    for p in range(column.size):
+        g = other[p]
+        if g >= 0:
+            if out[g] == -2:
+                out[g] = column[p]
+            elif out[g] != column[p]:
+                out[g] = -1
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _left_over(column, other, within, smaller):  # type: ignore[no-untyped-def]
+    out = np.full(column.size, -1, np.int32)
+    for p in range(column.size):
+        g = column[p]
+        if g >= 0 and smaller[g] and (other[p] < 0 or within[other[p]] < 0):
+            out[p] = g
+    return out
 
 
 @njit(cache=True, nogil=True)
