@@ -21,10 +21,10 @@ from velado.release.history.classes import NOBODY
 from velado.release.history.record import (
     HeldState,
     Record,
-    Shown,
     ToldByReleases,
     entry_of,
     hashes_of,
+    places_in,
     told_by,
 )
 from velado.release.history.together import Held, OverTime
@@ -162,8 +162,7 @@ def _in_places(before: Record, held: Held, said: Mapping[str, Any], body: bytes,
     """The state in the order in which the entry knows people."""
     known = len(before.people)
     fresh = np.frombuffer(body, "<u8", 2 * int(said["new"])).reshape(-1, 2)
-    bare = Record(fresh, np.empty((0, len(fresh)), np.int32), Shown(()), (), ())
-    places = bare.places(hashes_of(pl.Series(held.newcomers, dtype=pl.String), secret))
+    places = places_in(fresh, hashes_of(pl.Series(held.newcomers, dtype=pl.String), secret))
     home, standing = np.full(len(fresh), NOBODY, np.int32), np.zeros(len(fresh), bool)
     home[places], standing[places] = held.state.home[known:], held.state.standing[known:]
     return replace(

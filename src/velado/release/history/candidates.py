@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -78,7 +79,9 @@ def candidates_exactly(groups: Ints32) -> Ints64:
         label, fresh = fresh, label
     del slots, fresh
     sizes = np.bincount(label, minlength=1) if people else np.zeros(1, np.int64)
-    return np.where(shown, sizes[label], 0)
+    found: Ints64 = sizes[label]
+    found[~shown] = 0
+    return found
 
 
 @njit(cache=True, nogil=True)
@@ -171,22 +174,45 @@ def _compare(groups, t, order, where, found):  # type: ignore[no-untyped-def]
 class Histogram:
     """What one release shows of its groups: for each entry a group, a value and how many members have it.
 
-    >>> Histogram(np.array([0, 0], np.int32), np.array([1, 2], np.int32), np.array([3, 1], np.int32)).dense(1, 3)
-    array([[0, 3, 1]], dtype=int32)
+    >>> Histogram(np.array([0, 0], np.int32), np.array([1, 2], np.int32), np.array([3, 1], np.int32)).by_group(1)[0]
+    array([0, 2], dtype=int32)
     """
 
     group: Ints32
     value: Ints32
     count: Ints32
 
-    def dense(self, groups: int, values: int) -> Ints32:
-        """Counts as a matrix of groups and values."""
-        out = np.zeros((groups, values), np.int32)
-        out[self.group, self.value] = self.count
-        return out
+    def by_group(self, groups: int) -> Entries:
+        """The entries in the order of their groups, counts the caller's own."""
+        begin, order = begins(self.group, groups)
+        return begin, self.value[order].astype(np.uint8), self.count[order].astype(np.int32)
 
 
-def certain_values(groups: Ints32, shown: Sequence[Histogram], values: int) -> Ints64 | None:
+Entries = tuple[Ints32, npt.NDArray[np.uint8], Ints32]
+"""Where the entries of each group begin (and the last ends), their values, and their counts."""
+
+
+class Counts(Protocol):
+    """What one release shows of its groups, wherever it lies."""
+
+    def by_group(self, groups: int) -> Entries: ...
+
+
+def begins(group: Ints32, groups: int) -> tuple[Ints32, slice | Ints64]:
+    """Where the entries of each group begin once they are in its order, and that order.
+
+    >>> begins(np.array([0, 0, 2], np.int32), 3)
+    (array([0, 2, 2, 3], dtype=int32), slice(None, None, None))
+    """
+    order: slice | Ints64 = slice(None)
+    if (group[1:] < group[:-1]).any():
+        order = np.argsort(group, kind="stable")
+    # Of one type with the groups, or all of these would be copied.
+    starts = np.arange(groups + 1, dtype=group.dtype)
+    return np.searchsorted(group[order], starts).astype(np.int32), order
+
+
+def certain_values(groups: Ints32, shown: Sequence[Counts], values: int) -> Ints32 | None:
     """The value of each person that follows from all releases, or -1; None where there are too many values to propagate.
 
     Two homogeneous groups in the second release settle a, b, and what is left of the first is then b's and c's.
@@ -194,81 +220,94 @@ def certain_values(groups: Ints32, shown: Sequence[Histogram], values: int) -> I
     >>> first = Histogram(np.array([0, 0], np.int32), np.array([0, 1], np.int32), np.array([1, 2], np.int32))
     >>> then = Histogram(np.array([0], np.int32), np.array([0], np.int32), np.array([1], np.int32))
     >>> certain_values(np.array([[0, 0, 0], [0, -1, -1]], np.int32), [first, then], 2)
-    array([0, 1, 1])
+    array([0, 1, 1], dtype=int32)
     """
     if not 0 < values <= MOST_VALUES:
         return None
     people = groups.shape[1]
-    every = np.uint64((1 << values) - 1)
-    domain = np.full(people, every, np.uint64)
+    domain = np.full(people, np.uint64((1 << values) - 1), np.uint64)
     odd = np.zeros(people, bool)
     for _ in range(MOST_PASSES):
         changed = 0
         for column, histogram in zip(groups, shown, strict=True):
-            count = int(column.max(initial=-1)) + 1
-            if count:
-                changed += _propagate(column, histogram.dense(count, values), domain, odd)
+            entries = histogram.by_group(int(column.max(initial=-1)) + 1)
+            changed += _propagate(column, *entries, domain, odd)
         for one, other in _neighbours(len(groups)):
-            rest, left = _rest(groups[one], groups[other], shown[one], shown[other], values)
-            changed += _propagate(rest, left, domain, odd)
+            rest, entries = _rest(groups[one], groups[other], shown[one], shown[other])
+            changed += _propagate(rest, *entries, domain, odd)
         if not changed:
             break
-    single = (domain & (domain - np.uint64(1))) == 0
-    present = (groups >= 0).any(axis=0)
-    return np.where(
-        single & present & ~odd, np.log2(np.maximum(domain, 1).astype(np.float64)).astype(np.int64), -1
-    )
+    return np.asarray(_settled(groups, domain, odd))
+
+
+@njit(cache=True, nogil=True)
+def _settled(groups, domain, odd):  # type: ignore[no-untyped-def]
+    """The one value that is left for each person who was shown, or -1."""
+    out = np.full(domain.size, -1, np.int32)
+    for p in range(domain.size):
+        mask = domain[p]
+        if odd[p] or mask & (mask - np.uint64(1)) != 0:
+            continue
+        for t in range(groups.shape[0]):
+            if groups[t, p] >= 0:
+                while mask > np.uint64(0):
+                    mask >>= np.uint64(1)
+                    out[p] += 1
+                break
+    return out
 
 
 def _neighbours(releases: int) -> list[tuple[int, int]]:
     return [(t + by, t + 1 - by) for t in range(releases - 1) for by in (0, 1)]
 
 
-def _rest(
-    column: Ints32, other: Ints32, shown: Histogram, shown_other: Histogram, values: int
-) -> tuple[Ints32, Ints32]:
+def _rest(column: Ints32, other: Ints32, shown: Counts, shown_other: Counts) -> tuple[Ints32, Entries]:
     """What is left of the groups of one release once groups of another one that lie within them are taken away, and its counts."""
-    left = shown.dense(int(column.max(initial=-1)) + 1, values)
-    within = _within(column, other, int(other.max(initial=-1)) + 1)
-    shown_of = within[shown_other.group]
-    inside = shown_of >= 0
-    np.subtract.at(left, (shown_of[inside], shown_other.value[inside]), shown_other.count[inside])
-    smaller = np.zeros(len(left), bool)
-    smaller[within[within >= 0]] = True
-    smaller &= (left >= 0).all(axis=1)  # a value that changed: nothing is said
-    return _left_over(column, other, within, smaller), left
+    begin, value, left = shown.by_group(int(column.max(initial=-1)) + 1)
+    taken = shown_other.by_group(int(other.max(initial=-1)) + 1)
+    return _left_over(column, other, begin, value, left, *taken), (begin, value, left)
 
 
 @njit(cache=True, nogil=True)
-def _within(column, other, count):  # type: ignore[no-untyped-def]
-    """For each group of *other* the group of *column* that all of its members are in, or below 0."""
-    out = np.full(count, -2, np.int32)
+def _left_over(column, other, begin, value, left, other_begin, other_value, other_count):  # type: ignore[no-untyped-def]
+    within = np.full(other_begin.size - 1, -2, np.int32)
     for p in range(column.size):
         g = other[p]
         if g >= 0:
-            if out[g] == -2:
-                out[g] = column[p]
-            elif out[g] != column[p]:
-                out[g] = -1
-    return out
-
-
-@njit(cache=True, nogil=True)
-def _left_over(column, other, within, smaller):  # type: ignore[no-untyped-def]
+            if within[g] == -2:
+                within[g] = column[p]
+            elif within[g] != column[p]:
+                within[g] = -1
+    # 0: nothing lies within it; 1: it is smaller now; 2: a value changed, and nothing is said of it.
+    state = np.zeros(begin.size - 1, np.int8)
+    for g in range(within.size):
+        whole = within[g]
+        if whole < 0:
+            continue
+        if state[whole] == 0:
+            state[whole] = 1
+        for entry in range(other_begin[g], other_begin[g + 1]):
+            found = False
+            for at in range(begin[whole], begin[whole + 1]):
+                if value[at] == other_value[entry]:
+                    left[at] -= other_count[entry]
+                    found = left[at] >= 0
+                    break
+            if not found:
+                state[whole] = 2
     out = np.full(column.size, -1, np.int32)
     for p in range(column.size):
         g = column[p]
-        if g >= 0 and smaller[g] and (other[p] < 0 or within[other[p]] < 0):
+        if g >= 0 and state[g] == 1 and (other[p] < 0 or within[other[p]] < 0):
             out[p] = g
     return out
 
 
 @njit(cache=True, nogil=True)
-def _propagate(column, left, domain, odd):  # type: ignore[no-untyped-def]
-    count, values = left.shape
+def _propagate(column, begin, value, left, domain, odd):  # type: ignore[no-untyped-def]
     one = np.uint64(1)
-    can = np.zeros((count, values), np.int32)
-    doubtful = np.zeros(count, np.bool_)
+    can = np.zeros(value.size, np.int32)
+    doubtful = np.zeros(begin.size, np.bool_)
     for p in range(column.size):
         g = column[p]
         if g < 0:
@@ -278,15 +317,18 @@ def _propagate(column, left, domain, odd):  # type: ignore[no-untyped-def]
             continue
         mask = domain[p]
         if mask & (mask - one) == 0:
-            for v in range(values):
-                if mask >> np.uint64(v) & one:
-                    left[g, v] -= 1
-                    if left[g, v] < 0:
-                        doubtful[g] = True
+            found = False
+            for at in range(begin[g], begin[g + 1]):
+                if mask >> np.uint64(value[at]) & one:
+                    left[at] -= 1
+                    found = left[at] >= 0
+                    break
+            if not found:
+                doubtful[g] = True
         else:
-            for v in range(values):
-                if mask >> np.uint64(v) & one:
-                    can[g, v] += 1
+            for at in range(begin[g], begin[g + 1]):
+                if mask >> np.uint64(value[at]) & one:
+                    can[at] += 1
     changed = 0
     for p in range(column.size):
         g = column[p]
@@ -296,12 +338,12 @@ def _propagate(column, left, domain, odd):  # type: ignore[no-untyped-def]
         if mask & (mask - one) == 0:
             continue
         now = np.uint64(0)
-        for v in range(values):
-            if mask >> np.uint64(v) & one and left[g, v] > 0:
-                if left[g, v] == can[g, v]:  # nobody else is left for it
-                    now = one << np.uint64(v)
+        for at in range(begin[g], begin[g + 1]):
+            if mask >> np.uint64(value[at]) & one and left[at] > 0:
+                if left[at] == can[at]:  # nobody else is left for it
+                    now = one << np.uint64(value[at])
                     break
-                now |= one << np.uint64(v)
+                now |= one << np.uint64(value[at])
         if now == 0:
             odd[p] = True
             changed += 1

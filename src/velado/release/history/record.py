@@ -21,8 +21,9 @@ from velado.release.history.candidates import (
     ABSENT,
     MOST_VALUES,
     Crowd,
-    Histogram,
+    Entries,
     Ints32,
+    begins,
     candidates_exactly,
     candidates_in,
     certain_values,
@@ -103,45 +104,81 @@ class Said(Protocol):
 
 
 @dataclass(frozen=True, repr=False)
-class Shown(Sequence[Histogram]):
-    """The counts of each release, read from its entry whenever they are asked for: together they can be larger than all else.
+class StoredCounts:
+    """The counts of one release in the body of its entry, *counted* of them from *begin* on; *numbers* are those of its values.
 
-    *parts*: the entry, where in its body the counts begin, how many there are, and the numbers of its values.
+    They are read one column after the other, whenever they are asked for: those of all releases can be larger than all else.
     """
 
-    parts: tuple[tuple[Said, int, int, Ints32], ...]
+    entry: Said
+    begin: int
+    counted: int
+    numbers: Ints32
+
+    def _column(self, at: int) -> Ints32:
+        return np.frombuffer(self.entry.part(self.begin + 4 * at * self.counted, 4 * self.counted), "<i4")
+
+    def by_group(self, groups: int) -> Entries:
+        """The entries in the order of their groups, counts the caller's own."""
+        first, order = begins(self._column(0), groups)
+        value = self.numbers.astype(np.uint8)[self._column(1)[order]]
+        return first, value, self._column(2)[order].astype(np.int32)
+
+
+@dataclass(frozen=True, repr=False)
+class Shown(Sequence[StoredCounts]):
+    """The counts of each release."""
+
+    parts: tuple[StoredCounts, ...]
 
     def __len__(self) -> int:
         return len(self.parts)
 
     @overload
-    def __getitem__(self, at: int) -> Histogram: ...
+    def __getitem__(self, at: int) -> StoredCounts: ...
     @overload
-    def __getitem__(self, at: slice) -> Sequence[Histogram]: ...
-    def __getitem__(self, at: int | slice) -> Histogram | Sequence[Histogram]:
-        if isinstance(at, slice):
-            return Shown(self.parts[at])
-        one, begin, count, values = self.parts[at]
-        if not count:
-            return Histogram(*(np.empty(0, np.int32) for _ in range(3)))
-        group, value, found = np.frombuffer(one.part(begin, 12 * count), "<i4").reshape(3, count)
-        return Histogram(group, values[value], found)
+    def __getitem__(self, at: slice) -> Sequence[StoredCounts]: ...
+    def __getitem__(self, at: int | slice) -> StoredCounts | Sequence[StoredCounts]:
+        return self.parts[at]
 
     @property
     def all_counted(self) -> bool:
         """Whether every release has counts."""
-        return all(count for _, _, count, _ in self.parts)
+        return all(one.counted for one in self.parts)
+
+
+@dataclass(frozen=True, repr=False)
+class People:
+    """Hashes of people, two words each, read from the entries that name them first whenever they are asked for.
+
+    >>> len(People(()))
+    0
+    """
+
+    parts: tuple[tuple[Said, int], ...]
+
+    def __len__(self) -> int:
+        return sum(new for _, new in self.parts)
+
+    @property
+    def hashes(self) -> Hashes:
+        """All of them, in the order in which they came."""
+        out, at = np.empty((len(self), 2), np.uint64), 0
+        for one, new in self.parts:
+            out[at : at + new] = np.frombuffer(one.part(0, 16 * new), "<u8").reshape(new, 2)
+            at += new
+        return out
 
 
 @dataclass(frozen=True, repr=False)
 class Record:
-    """All releases of a history: hashes of *people* (two words each), visible groups, counts of values, names of values.
+    """All releases of a history: hashes of *people*, visible groups, counts of values, names of values.
 
     >>> Record.of([]).releases
     0
     """
 
-    people: Hashes
+    people: People
     groups: Ints32
     shown: Shown
     values: tuple[str, ...]
@@ -160,9 +197,9 @@ class Record:
         """The releases of the *entries* of a file, in their order."""
         begun = [one for one in entries if one.said["kind"] == "release"]
         total = sum(int(one.said["new"]) for one in begun)
-        people = np.empty((total, 2), np.uint64)
+        people = list[tuple[Said, int]]()
         groups = np.full((len(begun), total), ABSENT, np.int32)
-        known, names, shown = 0, dict[str, int](), list[tuple[Said, int, int, Ints32]]()
+        known, names, shown = 0, dict[str, int](), list[StoredCounts]()
         held: HeldState | None = None
         t = -1
         for one in entries:
@@ -172,34 +209,45 @@ class Record:
                 continue
             t += 1
             new, counted = int(one.said["new"]), int(one.said["counts"])
-            people[known : known + new] = np.frombuffer(one.part(0, 16 * new), "<u8").reshape(new, 2)
+            people.append((one, new))
             known += new
             groups[t, :known] = np.frombuffer(one.part(16 * new, 4 * known), "<i4")
             here = np.array([names.setdefault(name, len(names)) for name in one.said["values"]], np.int32)
             counts = 16 * new + 4 * known
             held = _held_of(one, held, new, known, counts + 12 * counted)
-            shown.append((one, counts, counted, here))
+            shown.append(StoredCounts(one, counts, counted, here))
         confirmed = {one.said["table"] for one in entries if one.said["kind"] == "confirmed"}
         tables = tuple(str(one.said["table"]) for one in begun)
         waiting = any(table not in confirmed for table in tables)
         anew = sum(one.said["kind"] == "sealed" for one in entries)
-        return cls(people, groups, Shown(tuple(shown)), tuple(names), tables, waiting, held, anew)
+        return cls(
+            People(tuple(people)), groups, Shown(tuple(shown)), tuple(names), tables, waiting, held, anew
+        )
 
     def places(self, people: Hashes) -> npt.NDArray[np.int64]:
         """Where each of *people* stands, or -1."""
-        if not len(self.people):
-            return np.full(len(people), -1, np.int64)
-        order = np.argsort(self.people[:, 0], kind="stable")
-        at = np.minimum(np.searchsorted(self.people[order, 0], people[:, 0]), len(order) - 1)
-        found = order[at]
-        alike = self.people[found, 0] == people[:, 0]
-        if (alike & (self.people[found, 1] != people[:, 1])).any():
-            raise HistoryError(
-                "Two people of the history have the same hash.",
-                "They could not be told apart, and crowds would be counted wrongly.",
-                "Begin a new history.",
-            )
-        return np.where(alike, found, -1)
+        return places_in(self.people.hashes, people)
+
+
+def places_in(known: Hashes, people: Hashes) -> npt.NDArray[np.int64]:
+    """Where each of *people* stands among those *known*, or -1.
+
+    >>> places_in(np.array([[7, 1], [3, 2]], np.uint64), np.array([[3, 2], [4, 4]], np.uint64))
+    array([ 1, -1])
+    """
+    if not len(known):
+        return np.full(len(people), -1, np.int64)
+    order = np.argsort(known[:, 0], kind="stable")
+    at = np.minimum(np.searchsorted(known[order, 0], people[:, 0]), len(order) - 1)
+    found = order[at]
+    alike = known[found, 0] == people[:, 0]
+    if (alike & (known[found, 1] != people[:, 1])).any():
+        raise HistoryError(
+            "Two people of the history have the same hash.",
+            "They could not be told apart, and crowds would be counted wrongly.",
+            "Begin a new history.",
+        )
+    return np.where(alike, found, -1)
 
 
 def hashes_of(names: pl.Series, secret: bytes) -> Hashes:
