@@ -131,6 +131,33 @@ def test_a_file_read_anew_opens_every_question_again(desk: Desk) -> None:
     assert recipe is not None and list(recipe.schema.columns)[2] == "gender"
 
 
+def test_the_next_delivery_begins_with_what_was_settled_about_the_last_one(desk: Desk) -> None:
+    desk.ready()
+    city = desk.number("city")
+    assert desk.roles(**{f"role-{city}": "sensitive"}).status == 303
+    desk.project.change(lambda answers, recipe: (answers, replace(recipe, k=9)))  # type: ignore[type-var]
+    kept = desk.project.recipe()
+    desk.opened(people_csv(90), "next.csv")
+    assert (
+        desk.post("/promise", do="run", k="5").status == 409
+    )  # the rows, the person, the roles: all open again
+    assert desk.post("/open/right").headers["location"] == "/people"
+    assert desk.project.recipe() == kept
+    walk = Walk.of(desk.project)
+    assert not walk.person_settled and not walk.roles_settled
+    assert "its recipe was kept" in desk.get("/people").words
+    desk.person()
+    assert "its recipe was kept" in desk.get("/roles").words
+    assert desk.role_fields()[f"role-{city}"] == "sensitive"
+    assert desk.roles().status == 303
+    assert "its recipe was kept" not in desk.get("/roles").words
+    recipe = desk.project.recipe()
+    assert recipe is not None and (recipe.k, recipe.schema.columns["city"].role) == (9, "sensitive")
+    # The same file read otherwise begins with what is found in it then.
+    desk.opened(people_csv(90), "next.csv", decimal=",").read().person()
+    assert desk.role_fields()[f"role-{city}"] == "quasi" and "was kept" not in desk.get("/roles").words
+
+
 def test_a_file_that_changed_on_the_disk_stops_runs(desk: Desk) -> None:
     desk.ready()
     (desk.folder / "people.csv").write_text(people_csv(61))

@@ -1,12 +1,16 @@
 """The pictures in the docs are those of the screens there are, and the script that takes them runs."""
 
 import importlib.util
+import re
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from velado.apps.desk.screens import SCREENS
+from velado.apps.desk.screens._screen import STEPS
+from velado.text import told
+from velado.text.languages import PLACES, read
 
 from ..service.browser import chromium
 
@@ -28,6 +32,16 @@ def test_every_screen_has_its_picture_in_both_languages() -> None:
     assert [one.__name__.rpartition(".")[2] for one in SCREENS] == [
         f"{SINGLE.get(name, name)}_screen" for name in script().SCREENS
     ]
+
+
+def test_the_portuguese_page_names_screens_and_buttons_as_they_are() -> None:
+    page = (DOCS / "tutorial" / "primeira-publicacao.md").read_text("utf-8")
+    said = set(read(PLACES["pt"].read_text("utf-8")).single.values())
+    named = set(re.findall(r"(?<!\*)\*([^*\n]+)\*(?!\*)", page))
+    assert len(named) > 15 and named <= said
+    assert [told(label, "pt") for name, label in STEPS if name != "streams"] == re.findall(
+        r"^\| \*([^*]+)\* \|", page, re.M
+    )
 
 
 @pytest.mark.slow

@@ -80,7 +80,8 @@ class Answers:
     """Everything that was answered in a project beside its recipe.
 
     *run* is the run that is looked at, *compared* the last comparison. *opened* says that the desk has written the recipe
-    before: the files that lay in the folder when it was first opened are taken as they are.
+    before: the files that lay in the folder when it was first opened are taken as they are. *recipe_of* is the digest of the
+    file that the recipe was last settled on, and *kept* says that it was settled on another file than the one at work.
 
     >>> Answers.from_json(Answers(preset="public").to_json()).preset
     'public'
@@ -98,6 +99,8 @@ class Answers:
     profile_job: str = ""
     compared: str = ""
     opened: bool = False
+    recipe_of: str = ""
+    kept: bool = False
 
     def to_json(self) -> bytes:
         """As the file has it."""
@@ -129,7 +132,7 @@ class Answers:
 
     def unsettled(self) -> Answers:
         """The same source, with every question about it open again."""
-        return Answers(source=self.source, opened=self.opened)
+        return Answers(source=self.source, opened=self.opened, recipe_of=self.recipe_of)
 
 
 def _made(kind: type[Any], entry: Any) -> Any:

@@ -199,10 +199,14 @@ async def right(request: Request) -> Response:
     tongue, column = language(), given.one("column")
 
     def edit(answers: Answers, recipe: Recipe | None) -> tuple[Answers, Recipe | None]:
-        begun = begin_recipe(
-            project, found.schema(), None if answers.opened else recipe, answers.opened, tongue
+        # Of a file that is read otherwise nothing is kept; the next delivery begins with what was settled about the last one.
+        next_one = answers.opened and answers.recipe_of not in ("", source.digest)
+        own = recipe if next_one or not answers.opened else None
+        begun = begin_recipe(project, found.schema(), own, answers.opened, tongue)
+        kept = next_one and own is not None and set(own.schema.columns) == set(begun.schema.columns)
+        read = replace(
+            answers, reading=settled(source.digest), opened=True, recipe_of=source.digest, kept=kept
         )
-        read = replace(answers, reading=settled(source.digest), opened=True)
         return with_person(read, begun, column, source.digest) if column else (read, begun)
 
     project.change(edit, given.one("state"))
