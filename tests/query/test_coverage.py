@@ -112,3 +112,65 @@ def test_every_interval_of_a_workload_holds_as_often_as_stated(measure) -> None:
         drawn = [frames(made, draw_workload(made, engine), SURE) for _ in range(TRIALS)]
     for at, truth in enumerate(exact):
         assert least_held([one[at] for one in drawn], truth) >= LEAST
+
+
+# A column of many values of which few hold rows: what is lifted to 0 must not be paid by the large ones.
+MANY = Schema(
+    {
+        "city": Column("city", kind="categorical", values=tuple(f"c{at:02d}" for at in range(60))),
+        "age": Column("age", kind="numeric", bounds=(0, 120), step=1),
+    }
+)
+FEW = {"c03": 4000, "c17": 1500, "c18": 40, "c40": 5}
+
+
+def sparse() -> Table:
+    city = [name for name, rows in FEW.items() for _ in range(rows)]
+    age = 30 + (np.arange(len(city)) ** 2 // 7) % 7
+    return Table(pl.DataFrame({"city": city, "age": age}), MANY)
+
+
+def check_said(shown: list[np.ndarray], exact: np.ndarray, half: np.ndarray, rounding: float) -> None:
+    """Within the half-width as often as stated where a value is 0 or at least three of them, and all within two."""
+    off = np.abs(np.array(shown) - exact) - rounding
+    plain = (exact == 0) | (exact >= 3 * half)
+    assert (off <= half).mean(axis=0)[plain].min() >= LEAST
+    assert (off <= 2 * half).mean(axis=0).min() >= LEAST
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("measure", SPENDS)
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT city, COUNT(*) AS n FROM t GROUP BY city",
+        "SELECT city, SUM(age) AS n FROM t GROUP BY city",
+        "SELECT HISTOGRAM(age, 60) AS n FROM t",
+    ],
+)
+def test_what_is_shown_is_off_by_no_more_than_the_price_says(sql: str, measure) -> None:
+    made = plan(parse(sql, MANY, "t"), MANY, Unit(), measure, SPENDS[measure])
+    facts = made.to_dict()["values"][0]
+    assert facts["lowered"] == facts["half_width"]
+    with closing(engine_for_table(sparse(), Unit())) as engine:
+        tallies = engine.tally(made.query.where, made.keys, made.needs)
+    shown = [frame(made, carry_out(made, tallies), SURE)["n"].to_numpy() for _ in range(TRIALS)]
+    check_said(shown, tallies[0].ravel(), np.array(facts["half_width"]), 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("measure", SPENDS)
+def test_what_a_workload_shows_is_off_by_no_more_than_its_price_says(measure) -> None:
+    texts = ["SELECT city, COUNT(*) AS n FROM t GROUP BY city", "SELECT HISTOGRAM(age, 60) AS n FROM t"]
+    texts += [f"SELECT COUNT(*) AS n FROM t WHERE age > {age}" for age in range(20, 50, 4)]
+    queries = [parse(one, MANY, "t") for one in texts]
+    made = plan_workload(queries, MANY, Unit(), measure, SPENDS[measure] * 2)
+    with closing(engine_for_table(sparse(), Unit())) as engine:
+        exact = [
+            engine.tally(one.query.where, one.keys, one.needs)[0].ravel()
+            for one in (plan(query, MANY, Unit(), measure, SPENDS[measure]) for query in queries[:2])
+        ]
+        drawn = [frames(made, draw_workload(made, engine), SURE) for _ in range(TRIALS)]
+    for at, truth in enumerate(exact):
+        half = np.array(made.widest(SURE)[at][0])
+        check_said([one[at]["n"].to_numpy() for one in drawn], truth, half, 1)

@@ -34,7 +34,7 @@ def numbers(*values: int) -> np.ndarray:
     return np.array(values, dtype=np.int64)
 
 
-def test_counts_and_their_intervals_are_possible_and_keep_their_sum() -> None:
+def test_counts_and_their_intervals_are_possible_and_large_ones_stay() -> None:
     made = planned(Aggregate("count", alias="n"), keys=("sex",))
     t = half_width("laplace", made.draws[0].scale, SURE)
     out = frame(made, (numbers(100, 1, 0),), SURE)
@@ -43,10 +43,15 @@ def test_counts_and_their_intervals_are_possible_and_keep_their_sum() -> None:
     assert out["n"].to_list() == [100, 1, 0]
     assert out["n_low"].to_list() == [100 - t, 0, 0]
     assert out["n_high"].to_list() == [100 + t, 1 + t, t]
-    # What was lifted to 0 is taken from the others; an interval that is wholly impossible is that of a drawn 0.
-    out = frame(made, (numbers(100, 1, -2 * t - 1),), SURE)
-    assert out["n"].to_list() == [100 - 2 * t, 0, 0] and out["n_low"].to_list() == [100 - 2 * t, 0, 0]
-    assert out["n_high"].to_list() == [100 + t, 1 + t, t]
+    # What was lifted to 0 is taken from small others, at most t from each; an interval that is wholly impossible is that of a drawn 0.
+    out = frame(made, (numbers(100, 2 * t - 1, -2 * t - 1),), SURE)
+    assert out["n"].to_list() == [100, t - 1, 0] and out["n_low"].to_list() == [100 - t, t - 1, 0]
+    assert out["n_high"].to_list() == [100 + t, 3 * t - 1, t]
+    out = frame(made, (numbers(100, 2 * t - 1, -2),), SURE)
+    assert out["n"].to_list() == [100, 2 * t - 3, 0] and 2 * t < 100
+    # At a confidence of less the numbers are the same, and an interval that one left is widened to hold it.
+    half = frame(made, (numbers(100, 2 * t - 1, -2 * t - 1),), Fraction(1, 2))
+    assert half["n"].to_list() == [100, t - 1, 0] and (half["n_low"] <= half["n"]).all()
 
 
 def test_a_single_count_or_sum_is_never_on_the_wrong_side_of_zero() -> None:

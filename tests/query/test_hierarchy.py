@@ -95,7 +95,8 @@ def test_estimates_and_variances_are_those_of_weighted_least_squares(
     assert np.allclose(
         np.concatenate(tree.variances(noise)), np.einsum("ij,jk,ik->i", matrix, inverse, matrix), rtol=1e-9
     )
-    shown = tree.possible(found)
+    widths = [np.full(size, float(rng.integers(0, 60))) for size in tree.sizes]
+    shown = tree.possible(found, widths)
     for parent, above, below in zip(tree.parents, shown, shown[1:], strict=False):
         assert np.array_equal(np.bincount(parent, below, minlength=len(above)).astype(np.int64), above)
     assert min(int(one.min()) for one in shown) >= 0

@@ -202,12 +202,23 @@ def test_a_price_says_the_width_before_paying_what_is_left_out_and_warns_of_nois
 
 def test_a_price_says_where_numbers_may_be_off_by_more_than_their_noise() -> None:
     with Session(people(), budget=1) as session:
-        several = list(
-            map(str, session.price("SELECT sex, COUNT(*) FROM people GROUP BY sex", 0.5).sentences())
-        )
-        assert any("which may then be off by more" in one for one in several)
+        several = session.price("SELECT sex, COUNT(*) FROM people GROUP BY sex", 0.5)
+        (facts,) = several.to_dict()["values"]
+        assert facts["lowered"] == facts["half_width"]
+        assert any("All others stay as drawn" in str(one) for one in several.sentences())
+        wider = several.to_dict(Fraction(999, 1000))["values"][0]
+        # What is shown does not depend on the confidence, so what may be lowered does not.
+        assert wider["lowered"] == facts["lowered"] < wider["half_width"]
         alone = map(str, session.price("SELECT COUNT(*) FROM people", 0.5).sentences())
-        assert not any("which may then be off by more" in one for one in alone)
+        assert not any("All others stay as drawn" in one for one in alone)
+        tree = session.price("SELECT sex, COUNT(*) FROM people GROUP BY ROLLUP (sex)", 0.5)
+        assert any("small ones first" in str(one) for one in tree.sentences())
+        texts = ["SELECT sex, COUNT(*) FROM people GROUP BY sex", "SELECT COUNT(*) FROM people"]
+        assert any(
+            "twice their half-width" in str(one) for one in session.price_workload(texts, 0.5).sentences()
+        )
+        one = session.price_workload(texts[1:], 0.5).sentences()
+        assert not any("twice their half-width" in str(said) for said in one)
 
 
 def test_a_price_is_made_of_public_things_alone() -> None:
@@ -289,7 +300,7 @@ def test_an_unknown_average_is_said_so_everywhere() -> None:
     assert answer.frame.select("a_low", "a_high").row(1) == (0.0, 100.0)
     said = "\n".join(map(str, answer.notes()))
     assert "a: 2 values are unknown at this spend" in said
-    assert "n: 2 values of 3 are smaller than the noise may be" in said and "the sum stays as drawn" in said
+    assert "n: 2 values of 3 are smaller than the noise may be" in said and "All others are as drawn." in said
     again = Answer.from_dict(json.loads(answer.to_json()))
     assert again.frame.equals(answer.frame) and again.notes() == answer.notes()
     assert answer.to("pandas")["a"].isna().tolist() == [False, True, True]

@@ -367,8 +367,8 @@ class ValueAccuracy(TypedDict):
     """How exact one value is before it is paid: *half_width* in its own unit, *range* of all it can be where that is declared.
 
     *at_rows* is over how many rows an average was taken to be, *declared* whether the table's size says so. *mostly_noise*
-    tells that the interval is wider than the range. *kept* says what is done to a value that noise made impossible, *levels* how
-    exact each level of a hierarchy is, all rows first; *least* below which noisy count keys are left out, and *lifted* how many empty ones
+    tells that the interval is wider than the range. *kept* says what is done to a value that noise made impossible, *lowered* how much is then
+    taken from another at most (from none of twice that or more), *levels* how exact each level of a hierarchy is, all rows first; *least* below which noisy count keys are left out, and *lifted* how many empty ones
     noise is expected to show at most.
 
     >>> ValueAccuracy(half_width=10.0, mostly_noise=False)["half_width"]
@@ -381,6 +381,7 @@ class ValueAccuracy(TypedDict):
     declared: NotRequired[bool]
     mostly_noise: bool
     kept: NotRequired[Literal["possible", "sum", "tree"]]
+    lowered: NotRequired[float]
     levels: NotRequired[list[float]]
     least: NotRequired[int]
     lifted: NotRequired[float]
@@ -471,6 +472,21 @@ def accuracy_sentence(name: str, facts: ValueAccuracy, confidence: float | Fract
         "{name}: off by up to ±{half} ({chance}) where {rows:,} rows are averaged, and by more where there are fewer.",
         **said,
         rows=rows,
+    )
+
+
+def lowered_sentence(name: str, lowered: float) -> Sentence:
+    """What is done, beside the noise, to numbers of which several stand together, none below 0: and by how much they are off then.
+
+    >>> lowered_sentence("n", 30.0)[:65]
+    'n: numbers drawn on the wrong side of 0 are set to 0. What that a'
+    """
+    return say(
+        "{name}: numbers drawn on the wrong side of 0 are set to 0. What that adds is taken, as far as it goes, from the others within ±{large} "
+        "of 0, at most {half} from each: these may be off by {half} more, and their intervals allow for it. All others stay as drawn.",
+        name=name,
+        half=size(lowered),
+        large=size(2 * lowered),
     )
 
 

@@ -3,8 +3,7 @@
 Intervals say where the exact answer lies with at least the stated confidence, cell by cell: the answer over the rows
 that count (a unit's rows beyond the most are out) and on the declared grid. They cover the noise alone, not sampling.
 
-What cannot be is not said: counts, and sums of numbers on one side of 0, are moved to the nearest possible ones with the
-drawn sum (`consistency`), and their intervals are cut at 0. A number drawn on the wrong side of 0 has the interval of a drawn
+What cannot be is not said: counts, and sums of numbers on one side of 0, are moved to possible ones (`consistency`), and their intervals are cut at 0. A number drawn on the wrong side of 0 has the interval of a drawn
 0: wider than what is left of its own, so it holds the exact value as often. An average is a ratio; where noise leaves the whole
 declared range possible, it is unknown (null), and the answer says so. All of that is done to drawn numbers and costs nothing.
 A histogram has one line per key and bin, with the bin in a column of its own.
@@ -25,7 +24,7 @@ from numpy.typing import NDArray
 
 from velado.data.frames import to_frame
 from velado.errors import ParameterError
-from velado.query.accuracy import above_sentence, average_widths, chance
+from velado.query.accuracy import USUAL, above_sentence, average_widths, chance, size
 from velado.query.budget import Facts, Measure, measure_word, plain, short
 from velado.query.consistency import consistent, ends
 from velado.query.draws import Draw, quantile_sentence
@@ -226,18 +225,21 @@ class Answer:
                     "Numbers that noise moved to the wrong side of 0 were set to 0, and intervals cut there; that costs nothing."
                 )
             )
-        summed = [value["name"] for value in cut if value["kept"] == "sum"]
-        if summed:
-            out.append(
-                say(
-                    "{names}: what was lifted to 0 was taken from the others alike, so that the sum stays as drawn.",
-                    names=", ".join(summed),
-                )
+        out += [
+            say(
+                "{name}: what that added was taken, as far as it went, from the others within ±{large} of 0, at most {half} from each. "
+                "All others are as drawn.",
+                name=value["name"],
+                half=size(value["lowered"]),
+                large=size(2 * value["lowered"]),
             )
+            for value in cut
+            if value["kept"] == "sum" and "lowered" in value
+        ]
         if any(value["kept"] == "tree" for value in cut):
             out.append(
                 say(
-                    "What was lifted to 0 was taken from its neighbours alike, so that children still add up."
+                    "What was lifted to 0 was taken from its neighbours, small ones first, so that children still add up."
                 )
             )
         for value in numbers:
@@ -246,9 +248,9 @@ class Answer:
             if unknown:
                 out.append(
                     say_n(
-                        "{name}: {n:,} value is unknown at this spend: nearly anything within the declared bounds is possible. "
+                        "{name}: {n:,} value is unknown at this spend: most of what lies within the declared bounds is possible. "
                         "Spend more, or ask about more rows at once.",
-                        "{name}: {n:,} values are unknown at this spend: nearly anything within the declared bounds is possible. "
+                        "{name}: {n:,} values are unknown at this spend: most of what lies within the declared bounds is possible. "
                         "Spend more, or ask about more rows at once.",
                         unknown,
                         name=name,
@@ -407,7 +409,8 @@ def _frame_above(plan: QueryPlan, drawn: Tallies, confidence: Fraction) -> pl.Da
     """One line for each key whose noisy count reached the threshold, in the order of the domain."""
     places, counts = drawn
     name, (draw,) = name_of(plan.query.aggregates[0]), plan.draws
-    low, high = _possible(counts, half_width(draw.mechanism, draw.scale, confidence), None)[1:]
+    # None is below 0, so none is lifted.
+    low, high = _possible(counts, half_width(draw.mechanism, draw.scale, confidence), 0, None)[1:]
     left, columns = places, {}
     for key in reversed(plan.keys):
         left, code = np.divmod(left, key.size)
@@ -426,13 +429,14 @@ def _tree_frame(plan: QueryPlan, drawn: Tallies, confidence: Fraction) -> pl.Dat
     variances = [standard_deviation(draw.mechanism, draw.scale) ** 2 for draw in plan.draws]
     found = tree.estimates(drawn, variances)
     told: list[tuple[Counts, Counts, Counts]] = []
-    for value, one, width in zip(tree.possible(found), found, plan.half_widths(confidence), strict=True):
+    shown = tree.possible(found, plan.half_widths(USUAL))
+    for value, one, width in zip(shown, found, plan.half_widths(confidence), strict=True):
         low, high = ends(one, width)
         told.append((value, np.minimum(low, value), np.maximum(high, value)))
     columns = tree.frame()
-    shown = tree.lines()
+    lines = tree.lines()
     for place, end in enumerate(("", "_low", "_high")):
-        numbers = [told[level][place][node] for level, node in shown]
+        numbers = [told[level][place][node] for level, node in lines]
         columns[f"{name}{end}"] = pl.Series(np.array(numbers, dtype=np.int64))
     return pl.DataFrame(columns)
 
@@ -476,28 +480,29 @@ def _estimate(
         return _numbers(part.grid, np.array(first.candidates, dtype=np.int64)[counts], 0), None, None
     if aggregate.kind == "avg" and part.grid is not None:
         return _average(part.grid, used, noisy, confidence)
-    t = half_width(first.mechanism, first.scale, confidence)
+    # What is shown is the same at every confidence, so what may be lowered is told by the usual one.
+    t, usual = (half_width(first.mechanism, first.scale, one) for one in (confidence, USUAL))
     if aggregate.kind == "sum" and part.grid is not None:
-        value, low, high = (_numbers(part.grid, one, 0) for one in _possible(counts, t, part.grid))
+        value, low, high = (_numbers(part.grid, one, 0) for one in _possible(counts, t, usual, part.grid))
         return value, low, high
-    return _possible(counts, t, None)
+    return _possible(counts, t, usual, None)
 
 
-def _possible(drawn: Counts, t: int, grid: Grid | None) -> tuple[Counts, Counts, Counts]:
+def _possible(drawn: Counts, t: int, usual: int, grid: Grid | None) -> tuple[Counts, Counts, Counts]:
     """Numbers and the ends of their intervals, none of them on the side of 0 where a count, or a sum over *grid*, cannot be.
 
-    Bins of a histogram keep the sum of their key, other numbers that of all keys. Where keeping the sum moves a number out
-    of its interval, the interval is widened to hold it: more is always as sure.
+    Bins of a histogram are made possible together with those of their key, other numbers with those of all keys. Where that moves a number out
+    of its interval, as it can below the usual confidence, the interval is widened to hold it: more is always as sure.
     """
     flat = drawn.ravel()
     middle = np.clip(flat, t - _LIMIT, _LIMIT - t)
     if not one_sided(grid):
         return flat, middle - t, middle + t
     if grid is not None and grid.low < 0:
-        value, low, high = _possible(-drawn, t, None)
+        value, low, high = _possible(-drawn, t, usual, None)
         return -value, -high, -low
     rows = drawn if drawn.ndim == 2 else drawn[np.newaxis]
-    value = np.concatenate([consistent(row) for row in rows])
+    value = np.concatenate([consistent(row, usual) for row in rows])
     return value, np.minimum(np.maximum(middle - t, 0), value), np.maximum(np.maximum(middle, 0) + t, value)
 
 

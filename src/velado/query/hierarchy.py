@@ -31,7 +31,7 @@ from velado.data.taxonomy import ROOT_LABEL
 from velado.errors import QueryRefused
 from velado.query.accuracy import check_total, rounded_up
 from velado.query.budget import MOST_TOTAL, Measure
-from velado.query.consistency import projected, rounded
+from velado.query.consistency import consistent_with, rounded
 from velado.query.needs import Counts, GroupKey, Keys, cells_of
 from velado.query.noise import Mechanism, calibrate, mixed_factor, standard_deviation
 
@@ -136,14 +136,14 @@ class Tree:
             found[d + 1] = found[d + 1] + up[d + 1] / sums[d][parent] * (found[d] - below[d])[parent]
         return found
 
-    def possible(self, found: Sequence[Floats]) -> list[Counts]:
+    def possible(self, found: Sequence[Floats], widths: Sequence[Floats]) -> list[Counts]:
         """Whole numbers of at least 0 near the estimates, of which children sum to their parent exactly.
 
-        From the top: the children of a node are moved to the nearest numbers that are not negative and have its sum.
+        From the top: what is lifted to 0 is taken from its neighbours, from those below twice their width first (`consistency`).
         """
         out = [np.maximum(np.rint(found[0]), 0).astype(np.int64)]
         for d, parent in enumerate(self.parents):
-            out.append(_shared(found[d + 1], parent, out[d]))
+            out.append(_shared(found[d + 1], widths[d + 1], parent, out[d]))
         return out
 
     def _upward(self, drawn: Sequence[float]) -> tuple[list[Floats], list[Floats]]:
@@ -264,7 +264,7 @@ def _wider(key: GroupKey, column: Column, schema: Schema) -> list[tuple[Counts, 
     return out
 
 
-def _shared(found: Floats, parent: Counts, totals: Counts) -> Counts:
+def _shared(found: Floats, width: Floats, parent: Counts, totals: Counts) -> Counts:
     """Whole numbers of at least 0 near *found* whose sums by *parent* are *totals*."""
     number = np.bincount(parent, minlength=len(totals))
     moved = found + ((totals - np.bincount(parent, found, minlength=len(totals))) / number)[parent]
@@ -275,7 +275,7 @@ def _shared(found: Floats, parent: Counts, totals: Counts) -> Counts:
         ends = np.concatenate([[0], np.cumsum(number)])
         for at in np.flatnonzero(least < 0).tolist():
             those = order[ends[at] : ends[at + 1]]
-            moved[those] = projected(found[those], int(totals[at]))
+            moved[those] = consistent_with(found[those], width[those], int(totals[at]))
     return rounded(moved, parent, totals)
 
 

@@ -30,6 +30,7 @@ from velado.query.accuracy import (
     average_accuracy,
     check_rows,
     check_total,
+    lowered_sentence,
     noise_warning,
     rows_of_a_key,
     share_for_rank,
@@ -196,11 +197,12 @@ class QueryPlan:
             )
             for grid in grids
         ]
-        if any(value.get("kept") == "sum" for value in values):
+        out += [lowered_sentence(one["name"], one["lowered"]) for one in values if "lowered" in one]
+        if self.tree is not None:
             out.append(
                 say(
-                    "That is the noise. Where numbers drawn below 0 are set to 0, what they gain is taken from the others, which may then be off by "
-                    "more; each number's own interval allows for it."
+                    "That is the noise. Where numbers below 0 are set to 0, what they gain is taken from their neighbours, small ones first, so that "
+                    "children add up. These may then be off by more; their intervals allow for it."
                 )
             )
         warning = noise_warning([value["name"] for value in values if value["mostly_noise"]])
@@ -239,13 +241,13 @@ class QueryPlan:
         if aggregate.kind == "avg" and part.grid is not None:
             scales = (draw.scale, self.draws[part.draws[1]].scale)
             return {**out, **average_accuracy(draw.mechanism, scales, part.grid, rows, confidence)}
-        steps = half_width(draw.mechanism, draw.scale, confidence)
-        half = steps if part.grid is None or aggregate.kind != "sum" else steps * part.grid.step
+        step = part.grid.step if aggregate.kind == "sum" and part.grid is not None else Fraction(1)
+        half, usual = (half_width(draw.mechanism, draw.scale, one) * step for one in (confidence, USUAL))
         reading: ValueReading = {**out, **accuracy(float(half), largest(aggregate, part.grid, rows))}
         if one_sided(part.grid if aggregate.kind == "sum" else None):
-            reading["kept"] = (
-                "possible" if cells_of(self.keys) == 1 and aggregate.kind != "histogram" else "sum"
-            )
+            reading["kept"] = "possible"
+            if cells_of(self.keys) > 1 or aggregate.kind == "histogram":
+                reading["kept"], reading["lowered"] = "sum", float(usual)
         return reading
 
 

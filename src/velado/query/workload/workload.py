@@ -25,7 +25,7 @@ from velado.query.accuracy import USUAL, Wish, accuracy_sentence, check_total, r
 from velado.query.answer import Cost, bin_names, frame, key_columns
 from velado.query.answer_size import MOST_NUMBERS
 from velado.query.budget import Facts, Measure, plain
-from velado.query.consistency import ends, projected, rounded
+from velado.query.consistency import consistent_floats, ends, rounded
 from velado.query.needs import ClassKey, Counts, Engine, GridCells, Rows, cells_of
 from velado.query.noise import Mechanism, mixed_factor, sensitivity, standard_deviation
 from velado.query.plan import QueryPlan, carry_out, name_of, plan, plan_within, wrong_shape
@@ -113,6 +113,15 @@ class WorkloadPlan:
                     name_of(aggregate), {"half_width": width, "mostly_noise": False}, confidence
                 )
                 out.append(say("Question {number}, {sentence}", number=number, sentence=said))
+        if any(math.prod(item.shape) > 1 for item in self.items) or any(
+            "lowered" in value for at in self.alone for value in self.plans[at].to_dict(confidence)["values"]
+        ):
+            out.append(
+                say(
+                    "That is the noise. Numbers below 0 are set to 0; what that adds is taken, as far as it goes, from the others of the question that are smaller "
+                    "than twice their half-width (95%), at most that half-width from each. These may be off by so much more; their intervals allow for it."
+                )
+            )
         single = sum(at in self.alone for at, _ in self.questions)
         together = len(self.questions) - single
         if together:
@@ -465,7 +474,7 @@ def frames(made: WorkloadPlan, drawn: Sequence[Counts], confidence: Fraction) ->
         one = made.plans[item.question]
         low, high = ends(values.ravel(), made.half_widths(item, confidence).ravel())
         name = name_of(one.query.aggregates[item.aggregate])
-        shown = _possible(values.ravel())
+        shown = _possible(values.ravel(), made.half_widths(item, USUAL).ravel())
         found = columns.setdefault(item.question, _keys(one))
         found[name] = pl.Series(shown)
         found[f"{name}_low"] = pl.Series(np.minimum(low, shown))
@@ -474,13 +483,13 @@ def frames(made: WorkloadPlan, drawn: Sequence[Counts], confidence: Fraction) ->
     return [_called(out[at], made.plans[at].query, query) for at, query in made.questions]
 
 
-def _possible(values: Floats) -> Counts:
-    """Whole numbers of at least 0 nearest to the values, with their sum: what a question that is asked alone gets too, for nothing."""
+def _possible(values: Floats, widths: Floats) -> Counts:
+    """Whole numbers of at least 0: small ones keep their sum, as far as it goes, as those of a question that is asked alone do."""
     if values.size == 0 or float(values.min()) >= 0:
         return np.rint(values).astype(np.int64)
-    total = max(0, round(float(values.sum())))
-    parent = np.zeros(values.size, dtype=np.int64)
-    return rounded(projected(values, total), parent, np.array([total], dtype=np.int64))
+    found = consistent_floats(values, widths)
+    total = np.array([round(float(found.sum()))], dtype=np.int64)
+    return rounded(found, np.zeros(values.size, dtype=np.int64), total)
 
 
 def _called(found: pl.DataFrame, drawn: Query, asked: Query) -> pl.DataFrame:
