@@ -5,6 +5,7 @@
     VeladoError                      what happened, why it matters, what to do
     ├── InputError                   the table cannot be used as it is
     │   ├── TableError               the file or frame itself: missing, empty, not UTF-8, bad cells
+    │   │   └── NoRows               columns, and no row
     │   ├── SchemaError              the schema: unknown key, column that is not there, wrong type
     │   ├── TaxonomyError            a taxonomy that is no tree, or does not cover the column
     │   └── PersonUndecided          rows repeat people, and nobody said what one person is
@@ -91,6 +92,14 @@ class TableError(InputError):
 
     def __reduce__(self) -> tuple[type[TableError], tuple[str, str, str]]:
         return type(self), (self.what, self.why, self.fix)
+
+
+class NoRows(TableError):
+    """The file or data frame has columns and no row.
+
+    >>> issubclass(NoRows, TableError)
+    True
+    """
 
 
 class SchemaError(InputError):

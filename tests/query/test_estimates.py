@@ -111,6 +111,11 @@ def test_an_average_is_centre_plus_quotient_and_never_leaves_the_bounds() -> Non
     value, low, high = frame(made, (numbers(-3_000), numbers(5)), SURE).row(0)
     assert value is None and low == 0.0 and 60 < high < 120
     assert frame(made, (numbers(-60 * 5), numbers(5)), SURE).row(0) == (0.0, low, high)
+    # A fifth of the scale is still no reason for a bare 0; a twentieth is.
+    value, low, high = frame(made, (numbers(-6_000), numbers(25)), SURE).row(0)
+    assert value is None and low == 0.0 and 12 < high < 40
+    value, low, high = frame(made, (numbers(-60_000), numbers(250)), SURE).row(0)
+    assert value == low == 0.0 and high < 6
 
 
 def test_a_histogram_has_one_line_per_key_and_bin() -> None:

@@ -6,11 +6,12 @@ import pytest
 from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.query.budget import Budget
+from velado.query.synthetic.axes import axes_of
 from velado.query.synthetic.synthesize import Wanted
 from velado.query.unit import Unit
 from velado.randomness import seeded
 from velado.report.synthetic_tried import Trial
-from velado.study.synthetic_trial import _held_out, try_synthetic
+from velado.study.synthetic_trial import _declared, _held_out, try_synthetic
 
 SCHEMA = Schema(
     {
@@ -86,3 +87,18 @@ def test_a_target_that_cannot_be_learnt_is_said_and_the_rest_is_compared(table: 
     assert found.no_models == "There is no other column to learn from." and found.target is None
     own = next(one for one in found.tables if one.name == "synthetic")
     assert own.fidelity is not None and own.fidelity.pair is None and own.areas == {}
+
+
+def test_undeclared_values_are_blanks_in_every_table(table: Table) -> None:
+    """A typo that the schema does not list, and a number that is none, leave no comparison unmade."""
+    odd = table.frame.with_columns(
+        ill=pl.when(pl.int_range(600) < 5).then(pl.lit("yess")).otherwise("ill"),
+        age=pl.when(pl.int_range(600) == 7).then(pl.lit("?")).otherwise("age"),
+        ward=pl.when(pl.int_range(600) < 3).then(pl.lit("q")).otherwise("ward"),
+    )
+    cleaned = _declared(table.with_frame(odd), axes_of(SCHEMA, Unit("who", 2)))
+    # Wards refuse blanks, so those rows are left out, as they are of the synthetic table.
+    assert cleaned.rows == 597 and cleaned.frame["ill"].null_count() == 2
+    assert cleaned.frame["age"].null_count() == 1 and cleaned.frame["ward"].null_count() == 0
+    tried = try_synthetic(table.with_frame(odd), Budget.epsilon(500), Unit("who", 2), Wanted())
+    assert not any(one.failed for one in tried.tables)

@@ -35,7 +35,7 @@ from velado.data.level_files import paths_from_levels
 from velado.data.schema import Column, Schema, TaxonomySpec, check_separator
 from velado.data.staging import reason_of
 from velado.data.table import ReadSettings, Table, Undeclared
-from velado.errors import ParameterError, SchemaError, TableError, TaxonomyError
+from velado.errors import NoRows, ParameterError, SchemaError, TableError, TaxonomyError
 from velado.settings import Where, made, no_file, parse_toml, toml_trouble
 from velado.text import say, say_n
 
@@ -215,7 +215,7 @@ def parse_csv(
             io.BytesIO(data), separator=separator, infer_schema=False, quote_char='"', low_memory=False
         ).collect()
     except pl.exceptions.NoDataError:
-        raise TableError(
+        raise NoRows(
             say("'{name}' has no rows.", name=name),
             "There is nobody to protect.",
             "Check that the right file was given.",

@@ -13,7 +13,7 @@ import polars as pl
 from velado.data.blanks import NoValue, blanked
 from velado.data.frames import CameAs
 from velado.data.schema import Column, Schema
-from velado.errors import ParameterError, SchemaError, TableError
+from velado.errors import NoRows, ParameterError, SchemaError, TableError
 from velado.settings import Setting, Where, made, settings
 from velado.text import say, say_n
 
@@ -98,7 +98,7 @@ class Table:
             frame = pl.DataFrame([s for s in frame.get_columns() if s.name not in unnamed])
         columns = [schema.columns.get(name) or Column(name, "other", "text") for name in frame.columns]
         if frame.height == 0:
-            raise TableError(
+            raise NoRows(
                 "The table has no rows.",
                 "There is nobody to protect and nothing to publish.",
                 "Check that the right file was given.",

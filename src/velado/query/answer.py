@@ -242,17 +242,38 @@ class Answer:
                     "What was lifted to 0 was taken from its neighbours, small ones first, so that children still add up."
                 )
             )
+        for value in self.how.plan.get("values", ()):
+            if value["answered_as"] == "quantile" and value["mostly_noise"]:
+                out.append(
+                    say(
+                        "{name}: it may miss its rank by more than half of the rows that the declared size gives each key, so it tells little.",
+                        name=value["name"],
+                    )
+                )
         for value in numbers:
             drawn, name = self.frame[value["name"]], value["name"]
             unknown = drawn.null_count()
             if unknown:
                 out.append(
                     say_n(
-                        "{name}: {n:,} value is unknown at this spend: most of what lies within the declared bounds is possible. "
-                        "Spend more, or ask about more rows at once.",
-                        "{name}: {n:,} values are unknown at this spend: most of what lies within the declared bounds is possible. "
-                        "Spend more, or ask about more rows at once.",
+                        "{name}: {n:,} value is unknown at this spend: what was drawn lies beyond the declared bounds, or all between them is possible. "
+                        "Its interval holds. Spend more, or ask about more rows at once.",
+                        "{name}: {n:,} values are unknown at this spend: what was drawn lies beyond the declared bounds, or all between them is possible. "
+                        "Their intervals hold. Spend more, or ask about more rows at once.",
                         unknown,
+                        name=name,
+                    )
+                )
+            at_bound = 0
+            if value["asked"] == "avg":
+                low, high = (self.frame[f"{name}_{end}"] for end in ("low", "high"))
+                at_bound = int((((drawn == low) | (drawn == high)) & (low < high)).sum())
+            if at_bound:
+                out.append(
+                    say_n(
+                        "{name}: {n:,} value stands at a declared bound, because what was drawn lies there or beyond it.",
+                        "{name}: {n:,} values stand at a declared bound, because what was drawn lies there or beyond it.",
+                        at_bound,
                         name=name,
                     )
                 )
@@ -518,7 +539,7 @@ def _average(
     """centre + noisy centred sum / noisy count, with Fieller's interval, both within the grid; null where it is unknown.
 
     It is where the interval is the whole grid, and where the drawn quotient is none that an average can have (its bound in its place
-    would be a number that nobody drew) while more than half of the grid is possible.
+    would be a number that nobody drew) while more than a tenth of the grid is possible. Where less is, the bound stands for it.
 
     At the exact average m the noisy |sum - m count| is at most of_sum + of_count |m| with the stated chance
     (`average_widths`), so m lies between the smallest and the largest quotient that this leaves. A count that may be
@@ -542,7 +563,7 @@ def _average(
     first, last = grid.value(grid.low), grid.value(grid.high)
     beyond = (drawn != total) | (count < 1)
     unknown = (low <= first) & (high >= last) & (first < last)
-    unknown |= beyond & (high - low > (last - first) / 2)
+    unknown |= beyond & (high - low > (last - first) / 10)
     return pl.Series(value).set(pl.Series(unknown), None), low, high
 
 

@@ -37,6 +37,7 @@ from velado.query.sql import checked, parse
 from velado.query.store import ChainedLedger, UnitOfAccount, memory_ledger, refuse_second, settle
 from velado.query.unit import Promise, Unit
 from velado.query.values import Query
+from velado.query.workload.questions import read_queries
 from velado.query.workload.workload import (
     WorkloadAnswer,
     WorkloadPlan,
@@ -264,8 +265,9 @@ class Session:
     ) -> QueryPlan:
         """What the question would cost and how exact its answer would be. Nothing is asked, spent or looked at.
 
-        With *within* (a half-width such as 10, or "5%") it is the least cost at which every value is off by no more, with
-        the chance *confidence*; *spend* is then the most that may be. `sentences()` of what is returned says it in words.
+        With *within* (a half-width such as 10, or "5%") it is the least cost at which the noise of every value is no more, with
+        the chance *confidence*; *spend* is then the most that may be. `sentences()` of what is returned says it in words, and by how much
+        more a value may be off where several are made possible together.
         """
         made, _, _, limit = self._priced(query, spend, within, confidence_level(confidence))
         self._check_least(made, limit, within)
@@ -312,10 +314,7 @@ class Session:
         """What several counts would cost together and how exact each would be, see `price`. Nothing is asked, spent or looked at."""
         level = confidence_level(confidence)
         most = None if spend is None else spend_of(spend, "spend", _ASKED)
-        read = [
-            parse(q, self.schema, self.name) if isinstance(q, str) else checked(q, self.schema, self.name)
-            for q in queries
-        ]
+        read = read_queries(queries, self.schema, self.name)
         measure = self.budget.measure
         if within is None:
             limit = self.each if most is None else most

@@ -191,12 +191,24 @@ def _crowd(
     name, title = f"k={k}", say("k-anonymous, k = {k}", k=k)
     promise = say("groups of at least {k}", k=k)
     try:
+        lesson = _declared(lesson, axes)
         release = anonymize(lesson, lesson.schema, ANONYMIZER, k=k)
         drawn = _one_value_each(release.aligned, lesson, axes, random)
     except VeladoError as error:
         return _failed(name, title, promise, error)
     shown = _codes(drawn, axes, lesson)
     return ground.judged(name, title, promise, release.aligned, shown)
+
+
+def _declared(lesson: Table, axes: Sequence[Axis]) -> Table:
+    """The rows as every synthetic table sees them: what a column does not declare is a blank, or its row is left out."""
+    frame, kept = lesson.frame, np.ones(lesson.rows, dtype=bool)
+    for axis, codes in zip(axes, _codes(frame, axes, lesson), strict=True):
+        undeclared = codes == axis.declared
+        frame = frame.with_columns(frame.get_column(axis.column).set(pl.Series(undeclared), None))
+        if not axis.blanks:
+            kept &= ~undeclared
+    return lesson.with_frame(frame.filter(pl.Series(kept)))
 
 
 def _one_value_each(

@@ -1,6 +1,7 @@
 """DuckDB: locked after loading, safe among threads, stopped in time, silent about the rows."""
 
 import threading
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 
@@ -229,3 +230,29 @@ def test_nan_in_a_parquet_file_is_missing_whatever_the_files_statistics_say(tmp_
     engine = engine_for_file(path, schema, Unit())
     assert [int(array[0]) for array in engine.tally(None, (), (Rows("age"), GridSum(AGE)))] == [1, 0]
     engine.close()
+
+
+@pytest.mark.parametrize(
+    "text", ["who,sex\r\nA,F\nB,M\r\n", "who,sex\nA,F\n\nB,M\n", "who,sex\nA,F\r\nB,M\n\n"]
+)
+def test_a_file_of_two_kinds_of_line_ends_is_read_as_every_other_reader_reads_it(
+    tmp_path: Path, text: str
+) -> None:
+    """Appending a line on another system makes such a file; DuckDB alone refuses it."""
+    schema = Schema({"who": Column("who", "identifier", "text"), "sex": Column("sex", values=("F", "M"))})
+    path, plain = tmp_path / "mixed.csv", tmp_path / "plain.csv"
+    path.write_bytes(text.encode())
+    plain.write_text("who,sex\nA,F\nB,M\n", "utf-8")
+    key = (GroupKey("sex", ("F", "M")),)
+    with closing(engine_for_file(path, schema, Unit("who", 1))) as engine:
+        assert engine.tally(None, key, (Rows(),))[0].tolist() == [1, 1, 0]
+        rows = [mark for mark in engine.identity.marks if mark.startswith("rows:")]
+    with closing(engine_for_file(plain, schema, Unit("who", 1))) as engine:
+        assert rows == [mark for mark in engine.identity.marks if mark.startswith("rows:")]
+
+
+def test_what_no_reader_reads_is_refused_as_before(tmp_path: Path) -> None:
+    path = tmp_path / "ragged.csv"
+    path.write_text("who,sex\nA,F,3\nB,M\n", "utf-8")
+    with pytest.raises(TableError, match="cannot be read as the schema says"):
+        engine_for_file(path, Schema({"who": Column("who"), "sex": Column("sex")}), Unit())

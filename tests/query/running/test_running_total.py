@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from velado.apps.cli import run
 from velado.data.schema import Column, Schema
 from velado.data.table import Table
-from velado.errors import BudgetExceeded, LedgerError, ParameterError, QueryRefused, SchemaError
+from velado.errors import BudgetExceeded, LedgerError, NoRows, ParameterError, QueryRefused, SchemaError
 from velado.query import noise
 from velado.query.budget import Budget
 from velado.query.engines import engine_for_table
@@ -147,6 +147,53 @@ def test_totals_are_right_and_people_count_in_their_first_deliveries_alone() -> 
 
 
 @pytest.mark.slow
+def test_a_delivery_of_nobody_is_a_delivery_like_every_other() -> None:
+    """A refusal, or a total that is missing, would tell for sure that not even one person came."""
+    nobody = table([("z", "a", "1")]).frame.clear()
+    series = RunningTotal(COUNT, SCHEMA, MUCH, releases=6, unit=PERSON)
+    numbers = [series.add(one).number for one in (stream(1)[0], None, None)]
+    numbers.append(series.add(table([("new", "a", "1")])).number)
+    # Everybody in it has counted as often as they may: nobody of it counts, and that is not told either.
+    numbers.append(series.add(table([("new", "b", "1"), ("x0-1", "b", "1")])).number)
+    assert numbers == [1, 2, 3, 4, 5]
+    assert series.release(5).frame["n"].to_list()[:2] == [4, 3]
+    with pytest.raises(NoRows):
+        Table.of(nobody, SCHEMA)
+    promise = series.release(5).guarantee
+    assert promise.most_rows == 2
+    assert (
+        RunningTotal(COUNT, SCHEMA, MUCH, releases=6, deliveries=3, unit=PERSON).plan.promise().most_rows == 6
+    )
+    assert (
+        RunningTotal(COUNT, SCHEMA, MUCH, releases=2, deliveries=3, unit=PERSON).plan.promise().most_rows == 4
+    )
+
+
+def test_a_file_with_its_header_alone_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    monkeypatch.setenv("VELADO_STATE", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    Path("s.toml").write_text('[columns.ward]\nrole = "quasi"\nvalues = ["a", "b"]\n', "utf-8")
+    Path("one.csv").write_text("ward\na\n", "utf-8")
+    Path("none.csv").write_text("ward\n", "utf-8")
+    for number, name in enumerate(("one.csv", "none.csv", "none.csv"), 1):
+        command = [
+            "running",
+            name,
+            "--schema",
+            "s.toml",
+            "--releases",
+            "3",
+            "--epsilon",
+            "900",
+            "--ledger",
+            "v.ledger",
+        ]
+        assert run([*command, "SELECT ward, COUNT(*) FROM deliveries GROUP BY ward"]) == 0
+        assert f"Total after delivery {number} of 3" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("measure", ["epsilon", "rho"])
 def test_intervals_hold_the_exact_total_as_often_as_they_say(measure: str) -> None:
     held = []

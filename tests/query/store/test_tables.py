@@ -14,9 +14,11 @@ import pytest
 
 from velado.data.io import read_table
 from velado.data.schema import Column, Schema
+from velado.data.table import Table
 from velado.errors import LedgerError, ParameterError
 from velado.query.budget import Budget
 from velado.query.engines import engine_for_file, engine_for_postgres, identity_of
+from velado.query.engines._row_marks import identity_of_table
 from velado.query.identity import TableIdentity
 from velado.query.session import Session
 from velado.query.store import (
@@ -41,8 +43,8 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def ask(table: Path, **more: object) -> str:
-    account = account_of(table, Budget.epsilon(1), **more)  # type: ignore[arg-type]
+def ask(file: Path, **more: object) -> str:
+    account = account_of(file, Budget.epsilon(1), **more)  # type: ignore[arg-type]
     account.ledger.close()
     return account.where
 
@@ -140,6 +142,33 @@ def test_the_same_rows_in_another_form_are_the_same_table(tmp_path: Path, people
         with pytest.raises(LedgerError, match="another ledger"):
             ask(other)
         assert ask(other, where=ledger) == ledger
+
+
+def test_days_in_their_declared_form_are_the_days_they_say(tmp_path: Path, people: pl.DataFrame) -> None:
+    """A CSV file with 05/01/2024 and the Parquet file of days that is made from it are one table, whichever was asked first."""
+    schema = Schema(
+        {
+            "seen": Column("seen", kind="date", format="%d/%m/%Y"),
+            "left": Column("left", kind="date", format="%d/%m/%Y %H:%M"),
+        }
+    )
+    moments = people.with_columns(left=pl.col("seen").cast(pl.Datetime) + pl.duration(hours=7))
+    texts = moments.with_columns(
+        pl.col("seen").dt.strftime("%d/%m/%Y"), pl.col("left").dt.strftime("%d/%m/%Y %H:%M")
+    )
+    typed = written(tmp_path / "a", moments, "days.parquet")
+    written_out = written(tmp_path / "b", texts, "days.csv")
+    ledger = ask(written_out, table=identity_of(written_out, schema))
+    for where in (typed, written(tmp_path / "c", moments.reverse(), "days.parquet")):
+        with pytest.raises(LedgerError, match="another ledger"):
+            ask(where, table=identity_of(where, schema))
+        assert ask(where, table=identity_of(where, schema), where=ledger) == ledger
+    # In memory too; and a day that is another is another table.
+    one, other = (
+        identity_of_table(Table.of(frame, schema, undeclared="keep")).marks
+        for frame in (texts, texts.with_columns(seen=pl.col("seen").str.replace("05/01", "06/01")))
+    )
+    assert set(one) & set(identity_of(typed, schema).marks) and not set(one) & set(other)
 
 
 def test_what_is_not_noticed_is_what_the_documents_say(tmp_path: Path, people: pl.DataFrame) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
@@ -26,13 +27,13 @@ from velado.query.plan import carry_out, plan, plan_within
 from velado.query.session import Session
 from velado.query.sql import parse
 from velado.query.unit import Unit
+from velado.query.workload.questions import workload_texts
 from velado.query.workload.workload import (
     counted,
     draw_workload,
     frames,
     plan_workload,
     plan_workload_within,
-    workload_texts,
 )
 from velado.settings import Where
 
@@ -304,6 +305,19 @@ def test_equal_questions_are_drawn_and_paid_once_whatever_they_are_called() -> N
         assert first.columns[0] == "a" and second.columns == ["b", "b_low", "b_high"]
         assert first.rows() == second.rows() and third.rows() == fourth.rows()
         assert session.workload(texts, spend=1).stored and len(answers.to_dict()["answers"]) == 5
+
+
+def test_a_wrong_question_is_named_and_one_text_holds_several() -> None:
+    with Session(table(), budget=10, name="t") as session:
+        with pytest.raises(QueryRefused, match="Question 2 of the workload: "):
+            session.price_workload(["SELECT COUNT(*) FROM t", "SELECT COUNT(*) FROM u"], spend=1)
+        one = session.price_workload("SELECT COUNT(*) FROM t;\nSELECT COUNT(*) FROM t WHERE a > 1;", spend=1)
+        assert len(one.questions) == 2
+
+
+def test_next_to_no_noise_has_a_width_too() -> None:
+    for scale in (1e-4, 1e-3, 0.002, 0.01, 0.1):
+        assert math.isfinite(mixed_factor("laplace", scale, 3, Fraction(19, 20)))
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from velado.data.csv_reading import check_header, is_value
 from velado.data.formats._format import OLE, ZIP, FileBytes, FileFormat, Wanted, damaged
 from velado.data.formats.columnar import STREAM, read_columns
 from velado.data.formats.packed import check_members
-from velado.errors import MissingExtra, TableError
+from velado.errors import MissingExtra, NoRows, TableError
 from velado.text import say
 
 _PROGRAM = Path(__file__).with_name("_foreign_reader.py")
@@ -92,7 +92,7 @@ def _problem(answer: _Answer, format: FileFormat, name: str) -> TableError:
             choices=sheets,
         )
     if answer["problem"] == "no rows":
-        return TableError(
+        return NoRows(
             say("'{name}' has no rows.", name=name),
             "There is nobody to protect.",
             "Check that the right file was given.",

@@ -14,7 +14,7 @@ it names. A PostgreSQL server that cannot compute the whole normal form refuses 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from velado.engines.duckdb_files import connect, need, scan, stamp
 from velado.engines.duckdb_files import threads as all_threads
-from velado.errors import TableError
+from velado.errors import TableError, VeladoError
 from velado.query.engines import _tally
 from velado.query.engines._compile import Layout
 from velado.text import say
@@ -55,23 +55,34 @@ def engine_for_table(
     (array([2]),)
     """
     need("duckdb", say("Tables and files are queried by it."), "query")
+    from velado.query.engines._row_marks import identity_of_table
+
+    version = _tally.of_frame(table.frame, table.schema, unit)
+    return _held(table, unit, (threads, memory), version, partial(identity_of_table, table))
+
+
+def _held(
+    table: Table,
+    unit: Unit,
+    room: tuple[int | None, str | None],
+    version: str,
+    identify: Callable[[], TableIdentity],
+) -> Engine:
     from velado.query.engines._duckdb_engine import DuckDBEngine
     from velado.query.engines._duckdb_rows import arrow_of, load, unit_numbers
-    from velado.query.engines._row_marks import identity_of_table
 
     layout = Layout.of(table.schema, unit)
     rows, numbers = arrow_of(table), unit_numbers(table, unit)
     if numbers is not None:
         rows = rows.append_column("ru", numbers)
-    connection = connect(threads or all_threads(), memory, "")
+    connection = connect(room[0] or all_threads(), room[1], "")
     try:
         connection.register("frame", rows)
         types = [str(row[1]) for row in connection.execute("DESCRIBE frame").fetchall()][: len(layout.places)]
         cell = ("ru", "DOUBLE") if numbers is not None else _unit_cell(layout, types)
         load(connection, "frame", types, cell, layout, table.schema)
         connection.unregister("frame")
-        version = _tally.of_frame(table.frame, table.schema, unit)
-        return DuckDBEngine(connection, layout, version, partial(identity_of_table, table))
+        return DuckDBEngine(connection, layout, version, identify)
     except BaseException:
         connection.close()
         raise
@@ -111,20 +122,39 @@ def engine_for_file(
         connection = connect(threads or all_threads(), memory, str(private / "spill"), database)
         source, types = pick(found, schema, connection)
         version = _tally.of_file(Path(path), schema, unit)
-        load(connection, source, types, _unit_cell(layout, types), layout, schema)
+        identify = partial(identity_of_file, Path(path), schema)
+        table = None
+        try:
+            load(connection, source, types, _unit_cell(layout, types), layout, schema)
+        except TableError as refused:
+            # DuckDB refuses line ends of two kinds and lines with nothing in them; what reads a release reads them here too.
+            table = _read_leniently(Path(path), schema, refused)
         if stamp(Path(path)) != before:
             raise TableError(
                 say("'{path}' changed while it was read.", path=Path(path).name),
                 "The rows that were counted and the ones an answer would be known by could differ.",
                 "Try again when nobody writes to the file, or query a copy.",
             )
-        identify = partial(identity_of_file, Path(path), schema)
-        return DuckDBEngine(connection, layout, version, identify, folder)
+        if table is None:
+            return DuckDBEngine(connection, layout, version, identify, folder)
+        connection.close()
+        folder.cleanup()
+        return _held(table, unit, (threads, memory), version, identify)
     except BaseException:
         if connection is not None:
             connection.close()
         folder.cleanup()
         raise
+
+
+def _read_leniently(path: Path, schema: Schema, refused: TableError) -> Table:
+    """The table as `read_table` reads it, or the error with which DuckDB refused it."""
+    from velado.data.io import read_table
+
+    try:
+        return read_table(path, schema, "drop")
+    except VeladoError:
+        raise refused from None
 
 
 def engine_for_postgres(

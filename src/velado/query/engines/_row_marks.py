@@ -3,7 +3,7 @@
 Every cell has a plain form: blanks around it and capital letters do not count, a number is its value however it is written
 (`07`, `7.0`, `7,0`), a moment at midnight is its day, and what commonly stands for no value is none. A row is the MD5 of its cells'
 forms in the order of the columns' names, and the table is the number of its rows and the sums of both halves of those, which
-no order changes. Coarse on purpose: two tables that this takes for one share a budget, which protects; two that it tells
+no order changes. Where texts are declared as days in another form (`31/12/2024`), a second mark has each as the day it says. Coarse on purpose: two tables that this takes for one share a budget, which protects; two that it tells
 apart have two. It is the owner's carelessness it guards against; an owner who wants a second budget can change a row.
 DuckDB does all of it, in O(cells).
 """
@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,7 +26,7 @@ import pyarrow as pa
 from velado.data.io import read_table
 from velado.data.schema import Schema
 from velado.data.table import Table
-from velado.engines.duckdb_files import connect, scan, threads
+from velado.engines.duckdb_files import connect, quoted, scan, threads
 from velado.engines.places import ARROW, CSV, PARQUET
 from velado.errors import TableError
 from velado.query.identity import TableIdentity
@@ -42,7 +43,7 @@ def identity_of_file(path: Path, schema: Schema | None) -> TableIdentity:
     """A file by its real path, its bytes and its rows; the schema only says how it is read."""
     known = TableIdentity((f"path:{os.path.realpath(path)}", f"content:{_bytes_of(path)}"))
     try:
-        return known.with_marks([_mark_of_file(path, schema or Schema({}))])
+        return known.with_marks(_marks_of_file(path, schema or Schema({})))
     except TableError:
         # Whoever reads it without its schema reads it to see whether it is known, not to count its rows.
         if schema is not None:
@@ -54,15 +55,16 @@ def identity_of_table(table: Table) -> TableIdentity:
     """A table in memory by its rows, and by the bytes of the file it was read from; columns left out of it count too."""
     frame = table.frame if table.dropped is None else table.frame.hstack(table.dropped.get_columns())
     marks = [f"content:{table.fingerprint}"] if table.fingerprint else []
-    return TableIdentity((*marks, mark_of_frame(frame)))
+    return TableIdentity((*marks, *marks_of_frame(frame, table.schema)))
 
 
-def mark_of_frame(frame: pl.DataFrame) -> str:
-    """The mark of a frame's rows.
+def marks_of_frame(frame: pl.DataFrame, schema: Schema) -> list[str]:
+    """The marks of a frame's rows: as they are written, and with the days that the schema declares, where those are written in another way.
 
     >>> one = pl.DataFrame({"age": ["31", "07"], "sex": ["F", ""]})
     >>> two = pl.DataFrame({"sex": [None, " f"], "age": [7.0, 31.0]})
-    >>> mark_of_frame(one) == mark_of_frame(two), mark_of_frame(one) == mark_of_frame(one.head(1))
+    >>> plain = Schema({})
+    >>> marks_of_frame(one, plain) == marks_of_frame(two, plain), marks_of_frame(one, plain) == marks_of_frame(one.head(1), plain)
     (True, False)
     """
     connection = connect(threads(), None, "")
@@ -75,22 +77,26 @@ def mark_of_frame(frame: pl.DataFrame) -> str:
         ]
         cells = {f"f{at}": series.to_arrow() for at, series in enumerate(plain)}
         connection.register("frame", pa.table(cells))
-        return _mark(connection, "frame", frame.columns)
+        return _marks(connection, "frame", frame.columns, schema)
     finally:
         connection.close()
 
 
-def _mark_of_file(path: Path, schema: Schema) -> str:
+def _marks_of_file(path: Path, schema: Schema) -> list[str]:
     if path.suffix.lower() not in (*CSV, *PARQUET, *ARROW):
-        return mark_of_frame(read_table(path, encoding=schema.encoding, known=tuple(schema.columns)).frame)
+        read = read_table(path, encoding=schema.encoding, known=tuple(schema.columns))
+        return marks_of_frame(read.frame, schema)
     with TemporaryDirectory(prefix="velado-") as folder:
         found = scan(path, schema, Path(folder))
         connection = connect(threads(), None, str(Path(folder) / "spill"))
         try:
             if found.handed is not None:
                 connection.register("arrow_files", found.handed)
-            return _mark(connection, found.relation, found.names)
+            return _marks(connection, found.relation, found.names, schema)
         except duckdb.Error:
+            if path.suffix.lower() in CSV:
+                # DuckDB refuses line ends of two kinds and lines with nothing in them; what reads them otherwise reads them here too.
+                return marks_of_frame(read_leniently(path, schema), schema)
             raise TableError(
                 "The file cannot be scanned.",
                 "Its content does not have the format of its ending.",
@@ -100,20 +106,46 @@ def _mark_of_file(path: Path, schema: Schema) -> str:
             connection.close()
 
 
-def _mark(connection: Any, relation: str, names: Sequence[str]) -> str:
+def read_leniently(path: Path, schema: Schema) -> pl.DataFrame:
+    """All columns of a CSV file as `read_table` reads them, declared or not."""
+    declared = replace(Schema({}), separator=schema.separator, encoding=schema.encoding)
+    known = tuple(schema.columns)
+    return read_table(path, declared, "keep", encoding=schema.encoding, known=known).frame
+
+
+def _marks(connection: Any, relation: str, names: Sequence[str], schema: Schema) -> list[str]:
     described = connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
     types = {str(row[0]): str(row[1]) for row in described}
     spelled = [name.strip().casefold() for name in names]
     order = sorted(range(len(names)), key=lambda at: (spelled[at], at))
     cells = ", ".join(f"{_cell(f'f{at}', types[f'f{at}'])} AS x{at}" for at in order)
-    row = " || chr(31) || ".join(_form(f"x{at}", types[f"f{at}"]) for at in order)
-    found = connection.execute(
-        "SELECT count(*), sum(md5_number_lower(t)::HUGEINT), sum(md5_number_upper(t)::HUGEINT) "
+    forms = {at: _form(f"x{at}", types[f"f{at}"]) for at in order}
+    days = dict(forms)
+    for at in order:
+        column = schema.columns.get(names[at])
+        if column is not None and column.kind == "date" and types[f"f{at}"] == "VARCHAR":
+            days[at] = _day_form(f"x{at}", column.format, forms[at])
+    rows = [" || chr(31) || ".join(one[at] for at in order) for one in (forms, days)]
+    rows = rows if days != forms else rows[:1]
+    texts = ", ".join(f"{row} AS t{number}" for number, row in enumerate(rows))
+    sums = ", ".join(
+        f"sum(md5_number_lower(t{number})::HUGEINT), sum(md5_number_upper(t{number})::HUGEINT)"
+        for number in range(len(rows))
+    )
+    count, *halves = connection.execute(
+        f"SELECT count(*), {sums} "
         # A line with nothing in it is no row: a file may end in several.
-        f"FROM (SELECT {row} AS t FROM (SELECT {cells} FROM {relation})) WHERE t <> repeat(chr(31), {len(names) - 1})"
+        f"FROM (SELECT {texts} FROM (SELECT {cells} FROM {relation})) WHERE t0 <> repeat(chr(31), {len(names) - 1})"
     ).fetchone()
     header = hashlib.sha256(json.dumps([spelled[at] for at in order]).encode()).hexdigest()
-    return f"rows:{header}:{':'.join(str(part) for part in found)}"
+    pairs = zip(halves[::2], halves[1::2], strict=True)
+    return list(dict.fromkeys(f"rows:{header}:{count}:{lower}:{upper}" for lower, upper in pairs))
+
+
+def _day_form(x: str, written: str, other: str) -> str:
+    """A text in the declared form of a day as the day, or moment, it says; *other* where it says none."""
+    day = f"strftime(TRY_STRPTIME({x}, '{quoted(written)}'), '%Y-%m-%d %H:%M:%S')"
+    return f"coalesce(replace({day}, ' 00:00:00', ''), {other})"
 
 
 def _cell(cell: str, type_: str) -> str:

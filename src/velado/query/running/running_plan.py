@@ -125,6 +125,8 @@ class RunningPlan:
             return replace(promise, unit=say("one record of one delivery"))
         return replace(
             promise,
+            # Of all deliveries together, which the promise is about.
+            most_rows=unit.rows * min(self.running.deliveries, self.running.releases),
             enforced=say_n(
                 "rows beyond the most of a delivery, deliveries of a unit beyond its first {n:,}, and rows without a value of the column are left out",
                 "rows beyond the most of a delivery, deliveries of a unit beyond its first {n:,}, and rows without a value of the column are left out",

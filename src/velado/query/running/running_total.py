@@ -25,7 +25,7 @@ import polars as pl
 from velado.data.normal import normal_of
 from velado.data.schema import Schema
 from velado.data.table import Table
-from velado.errors import LedgerError, ParameterError, QueryRefused
+from velado.errors import LedgerError, NoRows, ParameterError, QueryRefused
 from velado.query import noise
 from velado.query.accuracy import Wish, check_least, check_most, least_spend
 from velado.query.answer import Cost, bin_names, key_columns
@@ -143,7 +143,7 @@ class RunningTotal:
 
     def add(
         self,
-        table: Table,
+        table: Table | None,
         *,
         confidence: float | Fraction = 0.95,
         known_as: str | None = None,
@@ -152,13 +152,16 @@ class RunningTotal:
         """The total with this delivery. One that was counted before, in whatever order or format, is not counted again: its total is given once more.
 
         Deliveries that may be alike, such as windows of a stream, are told apart by the name that each is *known_as*. *known* is
-        by what a server knows the table that the rows were read from: it belongs to this ledger too.
+        by what a server knows the table that the rows were read from: it belongs to this ledger too. None is a delivery without
+        rows: it is counted like every other, or its absence would tell that nobody came. Nothing tells two of them apart, so each is a new one.
         """
         level = confidence_level(confidence)
         # Rows are read by the declarations that were paid for, whatever schema they came with.
-        table = table.with_schema(self.schema)
+        table = None if table is None else table.with_schema(self.schema)
         with self._shelf.alone(), self._opened(table, known_as, known) as delivery:
             state, number = self._current()
+            if delivery is None:
+                delivery = self._shelf.digest(f"empty:{number + 1}".encode())
             found = state.deliveries.get(delivery)
             if found is None:
                 self._refuse_beyond(number)
@@ -194,13 +197,16 @@ class RunningTotal:
         mark = self._shelf.put(0, self._first().written())
         self._ledger.record(held, self._question(0), json.dumps({"layout": 1, "state": mark}))
 
-    def _count(self, table: Table, delivery: str, state: _State) -> int:
+    def _count(self, table: Table | None, delivery: str, state: _State) -> int:
         """Count the delivery, draw the blocks that end with it, keep the state, and record: in this order alone."""
         outline = self.plan.outline
-        kept, people = self._let_count(table, state.people)
-        with closing(engine_for_table(kept, self.unit)) as engine:
-            (tally,) = engine.tally(outline.query.where, outline.keys, outline.needs)
-        exact, whole = state.exact.after(tally.ravel())
+        people, tally = state.people, np.zeros(_size(self.plan), dtype=np.int64)
+        if table is not None:
+            kept, people = self._let_count(table, people)
+            if kept is not None:
+                with closing(engine_for_table(kept, self.unit)) as engine:
+                    tally = engine.tally(outline.query.where, outline.keys, outline.needs)[0].ravel()
+        exact, whole = state.exact.after(tally)
         name: Literal["laplace", "gaussian"] = "laplace" if self.plan.mechanism == "laplace" else "gaussian"
         noisy = {
             at: noise.add(name, outline.measure, self.plan.levels[at].scale, sums)
@@ -224,8 +230,8 @@ class RunningTotal:
         self._shelf.forget_but(number, mark)
         return number
 
-    def _let_count(self, table: Table, before: dict[bytes, int]) -> tuple[Table, dict[bytes, int]]:
-        """The rows of people who still count, and how often each has counted then. It depends on a person's own rows alone."""
+    def _let_count(self, table: Table, before: dict[bytes, int]) -> tuple[Table | None, dict[bytes, int]]:
+        """The rows of people who still count, if there are any, and how often each has counted then. It depends on a person's own rows alone."""
         if self.unit.column is None or self._bounded:
             return table, before
         column = self.schema.columns[self.unit.column]
@@ -246,25 +252,30 @@ class RunningTotal:
         people = before | {mark: before.get(mark, 0) + 1 for mark in allowed}
         if not out:
             return table, people
-        stays = ~cells.cast(pl.String).is_in(out).fill_null(False)
-        return Table.of(table.frame.filter(stays), self.schema, table.source), people
+        left = table.frame.filter(~cells.cast(pl.String).is_in(out).fill_null(False))
+        try:
+            return Table.of(left, self.schema, table.source), people
+        except NoRows:
+            return None, people
 
     @contextmanager
-    def _opened(self, table: Table, known_as: str | None, known: TableIdentity | None) -> Iterator[str]:
-        """By what the delivery is known under the series' key; the table belongs to this ledger from here on."""
+    def _opened(
+        self, table: Table | None, known_as: str | None, known: TableIdentity | None
+    ) -> Iterator[str | None]:
+        """By what the delivery is known under the series' key, if anything; the table belongs to this ledger from here on."""
         check_unit_column(self.unit, self.schema)
         if known_as is not None:
             yield self._shelf.digest(f"named:{known_as}".encode())
             return
-        identity = identity_of_table(table)
+        identity = TableIdentity(()) if table is None else identity_of_table(table)
         if known is not None:
             identity = identity.with_marks(known.marks)
         if self._ledger.lasting:
             settle(identity, self._ledger)
         else:
             refuse_second(identity)
-        (rows,) = [mark for mark in identity.marks if mark.startswith("rows:")]
-        yield self._shelf.digest(f"delivery:{rows}".encode())
+        rows = next((mark for mark in identity.marks if mark.startswith("rows:")), None)
+        yield None if rows is None else self._shelf.digest(f"delivery:{rows}".encode())
 
     def _current(self) -> tuple[_State, int]:
         """The private state that the ledger names, and how many totals were told."""

@@ -127,10 +127,10 @@ class WorkloadPlan:
         if together:
             out.append(
                 say_n(
-                    "{n} question is read off {tables} noisy tables by least squares.",
-                    "{n} questions are read off {tables} noisy tables by least squares; before they are rounded and set to 0 where below, their answers agree.",
+                    "{n} question is read off {tables} by least squares.",
+                    "{n} questions are read off {tables} by least squares; before they are rounded and set to 0 where below, their answers agree.",
                     together,
-                    tables=len(self.draws),
+                    tables=say_n("{n} noisy table", "{n} noisy tables", len(self.draws)),
                 )
             )
         if single:
@@ -563,21 +563,3 @@ class WorkloadAnswer:
     def to_json(self, indent: int | None = None) -> str:
         """`to_dict` as JSON text."""
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, indent=indent)
-
-
-def workload_texts(text: str) -> list[str]:
-    """The questions of a file, each ended by a semicolon; lines that begin with -- are remarks.
-
-    >>> workload_texts("-- two counts\\nSELECT COUNT(*) FROM t; SELECT COUNT(age) FROM t;")
-    ['SELECT COUNT(*) FROM t', 'SELECT COUNT(age) FROM t']
-    """
-    lines = [line for line in text.splitlines() if not line.lstrip().startswith("--")]
-    out, quoted, start = [], False, 0
-    whole = "\n".join(lines)
-    for at, letter in enumerate(whole):
-        if letter == "'":
-            quoted = not quoted
-        elif letter == ";" and not quoted:
-            out.append(whole[start:at])
-            start = at + 1
-    return [one.strip() for one in [*out, whole[start:]] if one.strip()]

@@ -175,13 +175,13 @@ def _answer_workload(
     """Price the questions of a file or ask them, for one charge."""
     with show.waiting():
         from velado.query.session import Session
-        from velado.query.sql import parse
         from velado.query.store import account_of
-        from velado.query.workload.workload import plan_workload, plan_workload_within, workload_texts
+        from velado.query.workload.questions import read_queries, workload_texts
+        from velado.query.workload.workload import plan_workload, plan_workload_within
 
         price, declared, unit = ready.price, ready.declared, ready.unit
         texts = workload_texts(_text_of(workload))
-        queries = [parse(text, declared, ready.name) for text in texts]
+        queries = read_queries(texts, declared, ready.name)
         priced = ready.priced(
             lambda measure, spend: plan_workload(queries, declared, unit, measure, spend),
             lambda measure, wish, least: plan_workload_within(

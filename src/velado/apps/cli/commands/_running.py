@@ -11,7 +11,7 @@ from velado.apps.cli import show
 from velado.apps.cli.app import argument, command, option
 from velado.apps.cli.engine_flags import RowSourceFlags, is_lake
 from velado.apps.cli.query_flags import PriceFlags, ProtectedFlags
-from velado.errors import ParameterError
+from velado.errors import NoRows, ParameterError
 from velado.text import say
 
 if TYPE_CHECKING:
@@ -119,17 +119,9 @@ def running(
 
 def _delivery(
     place: str, declared: Schema, unit: Unit, engine: RowSourceFlags
-) -> tuple[Table, TableIdentity | None]:
-    """The rows of a delivery wherever they lie, and by what a server knows their table."""
-    from velado.data.io import read_table
-
-    if not (engine.stays(place) or is_lake(place)):
-        return read_table(Path(place), declared, "drop"), None
-    import polars as pl
-
-    with engine.opened(place, declared) as rows:
-        frame = pl.DataFrame(pl.from_arrow(rows.sample(rows.rows)))
-    table = read_table(frame, declared, "drop")
+) -> tuple[Table | None, TableIdentity | None]:
+    """The rows of a delivery wherever they lie, none where nobody came, and by what a server knows their table."""
+    table = _table(place, declared, engine)
     if not engine.serves(place):
         return table, None
     from velado.query.engines import engine_for_postgres
@@ -137,3 +129,18 @@ def _delivery(
     # Its content is not hashed there: the delivery is known by the rows that were read.
     with closing(engine_for_postgres(place, engine.table or "", declared, unit, version="delivery")) as there:
         return table, there.identity
+
+
+def _table(place: str, declared: Schema, engine: RowSourceFlags) -> Table | None:
+    from velado.data.io import read_table
+
+    try:
+        if not (engine.stays(place) or is_lake(place)):
+            return read_table(Path(place), declared, "drop")
+        import polars as pl
+
+        with engine.opened(place, declared) as rows:
+            frame = pl.DataFrame(pl.from_arrow(rows.sample(rows.rows)))
+        return read_table(frame, declared, "drop")
+    except NoRows:
+        return None
