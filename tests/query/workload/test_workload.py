@@ -311,7 +311,9 @@ def test_a_wrong_question_is_named_and_one_text_holds_several() -> None:
     with Session(table(), budget=10, name="t") as session:
         with pytest.raises(QueryRefused, match="Question 2 of the workload: "):
             session.price_workload(["SELECT COUNT(*) FROM t", "SELECT COUNT(*) FROM u"], spend=1)
-        one = session.price_workload("SELECT COUNT(*) FROM t;\nSELECT COUNT(*) FROM t WHERE age > 1;", spend=1)
+        one = session.price_workload(
+            "SELECT COUNT(*) FROM t;\nSELECT COUNT(*) FROM t WHERE age > 1;", spend=1
+        )
         assert len(one.questions) == 2
 
 
