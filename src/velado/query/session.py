@@ -305,7 +305,7 @@ class Session:
 
     def price_workload(
         self,
-        queries: Sequence[str | Query],
+        queries: str | Sequence[str | Query],
         spend: Fraction | float | str | None = None,
         *,
         within: Fraction | float | str | None = None,
@@ -327,7 +327,7 @@ class Session:
 
     def workload(
         self,
-        queries: Sequence[str | Query],
+        queries: str | Sequence[str | Query],
         *,
         spend: Fraction | float | str | None = None,
         within: Fraction | float | str | None = None,
@@ -368,6 +368,7 @@ class Session:
             notes=tuple(made.sentences(level)),
             stored=found is not None,
             receipt=receipt,
+            entry=question,
         )
 
     def how_many(self, price: QueryPlan | WorkloadPlan) -> int | None:

@@ -258,3 +258,31 @@ def test_a_canonical_query_written_as_sql_means_the_same(sql: str) -> None:
     schema = Schema.from_dict(tomllib.loads(SCHEMA))
     canonical = parse(sql, schema, "people").canonical()
     assert parse(sql_of(canonical), schema, "people").canonical() == canonical
+
+
+def test_several_counts_are_priced_and_asked_for_one_charge(service: Running) -> None:
+    sql = (
+        "SELECT COUNT(*) FROM people WHERE age > 30; SELECT COUNT(*) FROM people WHERE age > 60;\n"
+        "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex;"
+    )
+    body = {"dataset": "people", "sql": sql, "spend": "1/3"}
+    before = service.call("GET", "/v1/budget").json["budgets"][0]["spent"]
+    price = service.call("POST", "/v1/workloads/price", body).json
+    assert service.call("GET", "/v1/budget").json["budgets"][0]["spent"] == before
+    assert price["enough"] and len(price["plan"]["questions"]) == 3 and price["notes"]
+    answer = service.call("POST", "/v1/workloads", body).json
+    assert answer["cost"]["spent"] == price["cost"]["charge"] and not answer["stored"]
+    assert [one["columns"][0] for one in answer["answers"]] == ["count", "count", "sex"]
+    for one in answer["answers"]:
+        *_, value, low, high = one["rows"][0]
+        assert low <= value <= high
+    again = service.call("POST", "/v1/workloads", body, "bia").json
+    assert again["stored"] and again["cost"]["spent"] == "0" and again["answers"] == answer["answers"]
+    assert again["question"] == answer["question"]
+    # Nothing that is made from the exact rows leaves.
+    assert not re.search(r'"[0-9a-f]{64}"', json.dumps({**answer, "receipt": ""}))
+    wrong = service.call("POST", "/v1/workloads", {**body, "sql": f"{COUNT}; SELECT AVG(age) FROM people"})
+    assert wrong.status == 422 and "Question 2" in wrong.json["what"]
+    wish = {"dataset": "people", "sql": sql, "within": 40}
+    assert service.call("POST", "/v1/workloads/price", wish).json["plan"]["within"] == "40"
+    assert service.call("POST", "/v1/workloads", {**body, "spend": 100}).status == 402

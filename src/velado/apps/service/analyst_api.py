@@ -31,10 +31,11 @@ from velado.apps.service.request_reading import (
 from velado.apps.service.tokens import Token
 from velado.query.accuracy import Within
 from velado.query.answer import Answer
-from velado.query.budget import LedgerState, Spend, how_many
+from velado.query.budget import LedgerState, Measure, Spend, how_many
 from velado.query.session import Confidence, confidence_level
 from velado.query.sql import parse
 from velado.query.store import people_state
+from velado.query.workload.workload import WorkloadAnswer
 from velado.settings import Setting, settings
 from velado.text import say
 
@@ -61,6 +62,17 @@ class Question(QueryText):
     spend: Annotated[Spend | None, Setting("the most it may cost; none: what the owner declared")] = None
     within: Within | None = None
     confidence: Confidence = 0.95
+
+
+@settings
+class Workload(Question):
+    """Several counts for one charge.
+
+    >>> Workload("people", "SELECT COUNT(*) FROM people;").within is None
+    True
+    """
+
+    sql: Annotated[str, Setting("several SELECT of COUNT or HISTOGRAM, each ended by a semicolon")]
 
 
 @settings
@@ -128,7 +140,7 @@ async def _ask(token: Caller, service: Service, request: Request) -> JSONRespons
 async def _price(token: Caller, service: Service, request: Request) -> JSONResponse:
     """By how much each value would be off, mechanisms and cost, from public metadata alone. Nothing is asked, spent or looked at.
 
-    With "within" it is the least cost at which no value is off by more; "mostly_noise" warns of values that tell nothing;
+    With "within" it is the least cost at which the noise of no value is more; "mostly_noise" warns of values that tell nothing;
     "questions" is how many of this cost the caller can still pay.
 
     Whether an answer is stored is not told: it depends on whether the table changed since, and nobody paid to
@@ -145,19 +157,86 @@ async def _price(token: Caller, service: Service, request: Request) -> JSONRespo
         )
         state = await service.work(hosted.ledger.state)
         line.cost = "0"
-    left = state.left_for(token.analyst)
     return ToldJSON(
         {
             "dataset": question.dataset,
             "plan": plan.to_dict(sure),
             "notes": plan.sentences(sure),
-            "cost": {"measure": plan.measure, "charge": str(plan.charge), "about": float(plan.charge)},
-            "left": {"exact": str(left), "about": float(left)},
-            "enough": plan.charge <= left,
-            "questions": how_many(left, plan.charge) if plan.charge else None,
-            "guarantee": hosted.session.guarantee(plan.charge).to_dict(),
+            **_costs(hosted, plan.measure, plan.charge, state.left_for(token.analyst)),
         }
     )
+
+
+@router.post(
+    "/v1/workloads",
+    responses=_PAYING,
+    summary=say("Ask several counts together, for one charge"),
+    openapi_extra=in_body(Workload),
+)
+async def _ask_together(token: Caller, service: Service, request: Request) -> JSONResponse:
+    """Noisy answers to COUNT and HISTOGRAM questions that are measured together where that is more exact than one by one.
+
+    The same questions with the same spend, or accuracy, again cost nothing.
+    """
+    asked = await body_of(Workload, request)
+    async with service.noted("answer", token, asked.dataset) as line:
+        hosted = _checked(service, token, asked)
+
+        def job() -> tuple[WorkloadAnswer, JSONResponse]:
+            found = hosted.session.workload(
+                asked.sql,
+                spend=asked.spend,
+                within=asked.within,
+                analyst=token.analyst,
+                confidence=asked.confidence,
+            )
+            return found, ToldJSON({**found.to_dict(), "question": service.tokens.name_of(found.entry)})
+
+        answer, reply = await service.on_tick(job, request.receive)
+        line.question, line.cost = answer.entry, str(answer.cost.spent)
+        line.outcome = "stored" if answer.stored else "answered"
+    service.metrics.answer(asked.dataset, answer.stored)
+    return reply
+
+
+@router.post(
+    "/v1/workloads/price",
+    responses=ERRORS,
+    summary=say("What several counts would cost together and how noisy they would be"),
+    openapi_extra=in_body(Workload),
+)
+async def _price_together(token: Caller, service: Service, request: Request) -> JSONResponse:
+    """As /v1/price, for all questions together: "plan.questions" has the largest half-width of each value."""
+    asked = await body_of(Workload, request)
+    async with service.noted("price", token, asked.dataset) as line:
+        hosted = _checked(service, token, asked)
+        sure = confidence_level(asked.confidence)
+        plan = await service.work(
+            lambda: hosted.session.price_workload(
+                asked.sql, asked.spend, within=asked.within, confidence=sure
+            )
+        )
+        state = await service.work(hosted.ledger.state)
+        line.cost = "0"
+    return ToldJSON(
+        {
+            "dataset": asked.dataset,
+            "plan": plan.to_dict(sure),
+            "notes": plan.sentences(sure),
+            **_costs(hosted, plan.measure, plan.charge, state.left_for(token.analyst)),
+        }
+    )
+
+
+def _costs(hosted: HostedDataset, measure: Measure, charge: Fraction, left: Fraction) -> dict[str, object]:
+    """What a price says of its cost, of what the caller has left and of the promise."""
+    return {
+        "cost": {"measure": measure, "charge": str(charge), "about": float(charge)},
+        "left": {"exact": str(left), "about": float(left)},
+        "enough": charge <= left,
+        "questions": how_many(left, charge) if charge else None,
+        "guarantee": hosted.session.guarantee(charge).to_dict(),
+    }
 
 
 @router.post(

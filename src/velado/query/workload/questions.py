@@ -11,7 +11,7 @@ from velado.query.values import Query
 from velado.text import say
 
 
-def read_queries(queries: Sequence[str | Query], schema: Schema, name: str) -> list[Query]:
+def read_queries(queries: str | Sequence[str | Query], schema: Schema, name: str) -> list[Query]:
     """The questions of a workload, parsed and checked; the one that is refused is named by its number.
 
     *queries* may be one text of several questions, each ended by a semicolon.

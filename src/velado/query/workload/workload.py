@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
 from typing import Literal
@@ -536,7 +536,10 @@ def read(text: str) -> list[Counts]:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadAnswer:
-    """The answers of a workload, one frame per question in the order they were asked; everything may be shown to the analyst."""
+    """The answers of a workload, one frame per question in the order they were asked; everything written may be shown to the analyst.
+
+    *entry* is the name by which the ledger knows it: it is made from the exact rows, so it is the owner's alone and in no written form.
+    """
 
     frames: tuple[pl.DataFrame, ...]
     guarantee: Promise
@@ -545,6 +548,7 @@ class WorkloadAnswer:
     notes: tuple[str, ...]
     stored: bool
     receipt: str
+    entry: str = field(default="", repr=False)
 
     def to_dict(self) -> Facts:
         """Everything as JSON has it."""
