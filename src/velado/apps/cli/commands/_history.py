@@ -72,7 +72,7 @@ def check(file: Where, *, key: flags.OwnerKey = None) -> None:
         raise HistoryError(
             say("The history may not be the newest one ({trouble}).", trouble=trouble),
             "Releases it does not know of are not counted: figures made with it may be too good.",
-            "Put its newest copy back where it was made.",
+            "Put its newest copy back where it was made. Where copies went two ways, begin a new history: none of them knows all releases.",
         )
     out.result(
         {"entries": count, "holds": True},
