@@ -24,10 +24,12 @@ from velado.errors import BudgetExceeded, LedgerError, NoRows, ParameterError, Q
 from velado.query import noise
 from velado.query.budget import Budget
 from velado.query.engines import engine_for_table
+from velado.query.engines._row_marks import identity_of_table
+from velado.query.identity import TableIdentity
 from velado.query.running.running_plan import RunningPlan, _levels
 from velado.query.running.running_total import RunningTotal, price_running
 from velado.query.running.tree_counter import Exact, Told, levels_of, total_deviation
-from velado.query.store import create_ledger, memory_ledger, open_ledger
+from velado.query.store import create_ledger, memory_ledger, open_ledger, settle
 from velado.query.unit import Unit
 
 SCHEMA = Schema(
@@ -167,6 +169,31 @@ def test_a_delivery_of_nobody_is_a_delivery_like_every_other() -> None:
     assert (
         RunningTotal(COUNT, SCHEMA, MUCH, releases=2, deliveries=3, unit=PERSON).plan.promise().most_rows == 4
     )
+
+
+def test_equal_deliveries_with_names_are_told_apart_and_without_the_answer_says_what_that_tells(
+    tmp_path: Path,
+) -> None:
+    """Two neighbours: in the second week C came, or the rows are those of the first week again."""
+    week, other = (
+        table([("A", "a", "1"), ("B", "b", "1")]),
+        table([("A", "a", "1"), ("B", "b", "1"), ("C", "a", "1")]),
+    )
+    numbers = {}
+    for named in (True, False):
+        for second in (week, other):
+            series = RunningTotal(COUNT, SCHEMA, MUCH, releases=4, deliveries=4, unit=PERSON)
+            names = ("w1", "w2") if named else (None, None)
+            found = [series.add(one, known_as=name) for one, name in zip((week, second), names, strict=True)]
+            numbers[named, second is week] = found[1].number
+            assert any("the very same rows" in str(note) for note in found[1].notes) == (not named)
+    assert numbers == {(True, True): 2, (True, False): 2, (False, True): 1, (False, False): 2}
+    # The table of a named delivery belongs to the ledger too, where whoever adds it says so.
+    ledger = create_ledger(tmp_path / "a.ledger", "visits", Budget.epsilon(2))
+    series = RunningTotal(COUNT, SCHEMA, ledger, releases=3, spend=1)
+    assert series.add(week, known_as="w1", known=TableIdentity(())).number == 1
+    with pytest.raises(LedgerError):
+        settle(identity_of_table(week), create_ledger(tmp_path / "b.ledger", "more", Budget.epsilon(2)))
 
 
 def test_a_file_with_its_header_alone_is_counted(

@@ -171,6 +171,31 @@ def test_days_in_their_declared_form_are_the_days_they_say(tmp_path: Path, peopl
     assert set(one) & set(identity_of(typed, schema).marks) and not set(one) & set(other)
 
 
+def test_numbers_truths_and_accents_are_what_they_say(tmp_path: Path) -> None:
+    plain = Schema({"cost": Column("cost", kind="numeric")})
+    comma = Schema({"cost": Column("cost", kind="numeric")}, decimal=",")
+    frame = pl.DataFrame(
+        {
+            "cost": ["1234.56", "0.1", "7"],
+            "died": ["1", "0", "1"],
+            "city": ["S\u00e3o Paulo", "Bel\u00e9m", "Uba"],
+        }
+    )
+    asked = set(identity_of(written(tmp_path, frame, "asked.csv"), plain).marks[2:])
+    same = {
+        "float.parquet": frame.with_columns(pl.col("cost").cast(pl.Float32)),
+        "true.csv": frame.with_columns(died=pl.Series(["true", "False", "TRUE"])),
+        "bool.parquet": frame.with_columns(died=pl.Series([True, False, True])),
+        "nfd.csv": frame.with_columns(pl.col("city").str.normalize("NFD")),
+    }
+    for name, other in same.items():
+        assert asked & set(identity_of(written(tmp_path, other, name), plain).marks), name
+    marked = frame.with_columns(cost=pl.Series(["1.234,56", "0,1", "7"]))
+    assert asked & set(identity_of(written(tmp_path, marked, "comma.csv", separator=";"), comma).marks)
+    cheaper = frame.with_columns(cost=pl.Series(["1234.57", "0.1", "7"]))
+    assert not asked & set(identity_of(written(tmp_path, cheaper, "cheaper.csv"), plain).marks)
+
+
 def test_what_is_not_noticed_is_what_the_documents_say(tmp_path: Path, people: pl.DataFrame) -> None:
     ask(written(tmp_path / "a", people, "people.csv"))
     renamed = people.rename({"age": "years"})

@@ -1,9 +1,10 @@
 """What the rows of a table say, as one mark that neither their order, nor that of the columns, nor the file's format changes.
 
-Every cell has a plain form: blanks around it and capital letters do not count, a number is its value however it is written
-(`07`, `7.0`, `7,0`), a moment at midnight is its day, and what commonly stands for no value is none. A row is the MD5 of its cells'
+Every cell has a plain form: blanks around it, capital letters and how an accent is composed do not count, a number is its value however it is written
+(`07`, `7.0`, `7,0`; of 32 bits as it reads), true is 1, a moment at midnight is its day, and what commonly stands for no value is none. A row is the MD5 of its cells'
 forms in the order of the columns' names, and the table is the number of its rows and the sums of both halves of those, which
-no order changes. Where texts are declared as days in another form (`31/12/2024`), a second mark has each as the day it says. Coarse on purpose: two tables that this takes for one share a budget, which protects; two that it tells
+no order changes. Where texts are declared as days in another form (`31/12/2024`), or as numbers with a decimal comma (`1.234,5`), a second mark has each
+as the day or number it says. Coarse on purpose: two tables that this takes for one share a budget, which protects; two that it tells
 apart have two. It is the owner's carelessness it guards against; an owner who wants a second budget can change a row.
 DuckDB does all of it, in O(cells).
 """
@@ -26,7 +27,7 @@ import pyarrow as pa
 from velado.data.io import read_table
 from velado.data.schema import Schema
 from velado.data.table import Table
-from velado.engines.duckdb_files import connect, quoted, scan, threads
+from velado.engines.duckdb_files import connect, number_text_sql, quoted, scan, threads
 from velado.engines.places import ARROW, CSV, PARQUET
 from velado.errors import TableError
 from velado.query.identity import TableIdentity
@@ -120,13 +121,18 @@ def _marks(connection: Any, relation: str, names: Sequence[str], schema: Schema)
     order = sorted(range(len(names)), key=lambda at: (spelled[at], at))
     cells = ", ".join(f"{_cell(f'f{at}', types[f'f{at}'])} AS x{at}" for at in order)
     forms = {at: _form(f"x{at}", types[f"f{at}"]) for at in order}
-    days = dict(forms)
+    declared = dict(forms)
     for at in order:
         column = schema.columns.get(names[at])
-        if column is not None and column.kind == "date" and types[f"f{at}"] == "VARCHAR":
-            days[at] = _day_form(f"x{at}", column.format, forms[at])
-    rows = [" || chr(31) || ".join(one[at] for at in order) for one in (forms, days)]
-    rows = rows if days != forms else rows[:1]
+        if column is None or types[f"f{at}"] != "VARCHAR":
+            continue
+        if column.kind == "date":
+            declared[at] = _day_form(f"x{at}", column.format, forms[at])
+        elif column.kind == "numeric" and schema.decimal != ".":
+            number = f"TRY_CAST({number_text_sql(f'x{at}', schema.decimal)} AS DOUBLE)"
+            declared[at] = _number_form(number, forms[at])
+    rows = [" || chr(31) || ".join(one[at] for at in order) for one in (forms, declared)]
+    rows = rows if declared != forms else rows[:1]
     texts = ", ".join(f"{row} AS t{number}" for number, row in enumerate(rows))
     sums = ", ".join(
         f"sum(md5_number_lower(t{number})::HUGEINT), sum(md5_number_upper(t{number})::HUGEINT)"
@@ -151,10 +157,11 @@ def _day_form(x: str, written: str, other: str) -> str:
 def _cell(cell: str, type_: str) -> str:
     """An expression for what the form of a cell is made of: a number, a moment, or a text in small letters."""
     if type_.lstrip("U").startswith(_NUMBERS):
-        return f"CAST({cell} AS DOUBLE)"
+        # A number of 32 bits is the decimal it reads as, not the double that is nearest to its bits.
+        return f"CAST(CAST({cell} AS VARCHAR) AS DOUBLE)" if type_ == "FLOAT" else f"CAST({cell} AS DOUBLE)"
     if type_ == "DATE" or type_.startswith("TIMESTAMP"):
         return cell
-    return f"lower(trim(CAST({cell} AS VARCHAR), {_BLANKS}))"
+    return f"nfc_normalize(lower(trim(CAST({cell} AS VARCHAR), {_BLANKS})))"
 
 
 def _form(x: str, type_: str) -> str:
@@ -170,7 +177,7 @@ def _form(x: str, type_: str) -> str:
     number = f"TRY_CAST(CASE WHEN contains({x}, ',') THEN replace({x}, ',', '.') ELSE {x} END AS DOUBLE)"
     # Only what begins like a number is tried as one; a comma is then a decimal one.
     return (
-        f"CASE WHEN {x} IS NULL OR {x} IN ({nothing}) THEN '' WHEN {x}[1] NOT BETWEEN '+' AND '9' THEN {x} "
+        f"CASE WHEN {x} IS NULL OR {x} IN ({nothing}) THEN '' WHEN {x} = 'true' THEN '1' WHEN {x} = 'false' THEN '0' WHEN {x}[1] NOT BETWEEN '+' AND '9' THEN {x} "
         f"WHEN contains({x}, ':') THEN {moment} ELSE {_number_form(number, x)} END"
     )
 

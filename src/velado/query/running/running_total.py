@@ -151,8 +151,9 @@ class RunningTotal:
     ) -> RunningRelease:
         """The total with this delivery. One that was counted before, in whatever order or format, is not counted again: its total is given once more.
 
-        Deliveries that may be alike, such as windows of a stream, are told apart by the name that each is *known_as*. *known* is
-        by what a server knows the table that the rows were read from: it belongs to this ledger too. None is a delivery without
+        Deliveries that may be alike, such as windows of a stream, are told apart by the name that each is *known_as*; without one, that two have the
+        very same rows is told exactly, and the notes say so. *known* is
+        by what a server knows the table that the rows were read from: it belongs to this ledger too, as does every table without a name. None is a delivery without
         rows: it is counted like every other, or its absence would tell that nobody came. Nothing tells two of them apart, so each is a new one.
         """
         level = confidence_level(confidence)
@@ -169,7 +170,7 @@ class RunningTotal:
                 stored = False
             else:
                 stored = True
-        return self._release(found, level, stored)
+        return self._release(found, level, stored, by_rows=known_as is None)
 
     def release(self, number: int, *, confidence: float | Fraction = 0.95) -> RunningRelease:
         """A total that was told before, once more and for nothing."""
@@ -264,8 +265,9 @@ class RunningTotal:
     ) -> Iterator[str | None]:
         """By what the delivery is known under the series' key, if anything; the table belongs to this ledger from here on."""
         check_unit_column(self.unit, self.schema)
-        if known_as is not None:
-            yield self._shelf.digest(f"named:{known_as}".encode())
+        named = None if known_as is None else self._shelf.digest(f"named:{known_as}".encode())
+        if known_as is not None and known is None:
+            yield named
             return
         identity = TableIdentity(()) if table is None else identity_of_table(table)
         if known is not None:
@@ -275,6 +277,9 @@ class RunningTotal:
         else:
             refuse_second(identity)
         rows = next((mark for mark in identity.marks if mark.startswith("rows:")), None)
+        if named is not None:
+            yield named
+            return
         yield None if rows is None else self._shelf.digest(f"delivery:{rows}".encode())
 
     def _current(self) -> tuple[_State, int]:
@@ -305,7 +310,7 @@ class RunningTotal:
                 "Begin another running total with a new spend.",
             )
 
-    def _release(self, number: int, level: Fraction, stored: bool) -> RunningRelease:
+    def _release(self, number: int, level: Fraction, stored: bool, by_rows: bool = False) -> RunningRelease:
         found = self._ledger.stored(self._question(number)) if number > 0 else None
         if found is None:
             raise ParameterError(
@@ -330,6 +335,13 @@ class RunningTotal:
         if stored:
             notes.append(
                 say("This total was told before; these are the same numbers, and nothing was counted again.")
+            )
+        if by_rows:
+            notes.append(
+                say(
+                    "Deliveries are known by their rows here: that one has the very same rows as an earlier one is told exactly, which the promise does not "
+                    "cover. Give each a name (--delivery, in Python known_as) and it is not told."
+                )
             )
         return RunningRelease(
             number=number,

@@ -225,6 +225,9 @@ def _tree(
         chosen.append((a, b))
         joined, gone = parts[a], parts[b]
         parts = {at: joined if part == gone else part for at, part in parts.items()}
+    # A choice among one costs nothing, and where too few pairs may be counted there are fewer: what was set aside goes to the counts.
+    chosen_for = sum((step.charge for step in till.steps if step.what == "choice"), Fraction(0))
+    each = max(each, (share - chosen_for) / len(chosen)) if chosen else each
     return [till.counts(pair, exact[pair], each) for pair in chosen]
 
 

@@ -35,6 +35,13 @@ def running(
         int,
         option("--deliveries N", min=1, help="The most deliveries in which one person or group counts."),
     ] = 1,
+    delivery: Annotated[
+        str | None,
+        option(
+            "--delivery NAME",
+            help="What this delivery is called: it is counted once under that name, whatever its rows are. Without one it is known by its rows.",
+        ),
+    ] = None,
     price: PriceFlags,
     protected: ProtectedFlags,
     engine: RowSourceFlags,
@@ -55,6 +62,7 @@ def running(
     with show.waiting():
         from velado.data.io import read_schema
         from velado.query.budget import Budget, measure_word
+        from velado.query.identity import TableIdentity
         from velado.query.running.running_total import RunningTotal, price_running
         from velado.query.store import create_ledger, ledger_exists, open_soon
 
@@ -108,7 +116,9 @@ def running(
                 spend=spend if price.within is None else None, within=price.within, unit=unit, analyst=price.analyst,
             )  # fmt: skip
             table, known = _delivery(file, declared, unit, engine)
-            found = series.add(table, known=known)
+            if delivery is not None and known is None:
+                known = TableIdentity(())  # the table belongs to the ledger all the same
+            found = series.add(table, known_as=delivery, known=known)
     rows = [["-" if cell is None else str(cell) for cell in row] for row in found.frame.iter_rows()]
     title = say("Total after delivery {number} of {releases}", number=found.number, releases=releases)
     from velado.report.query_lines import running_lines
