@@ -4,6 +4,7 @@ import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -13,12 +14,14 @@ from tests.engines.spark_tables import as_arrow, as_spark, declared, drawn_table
 import velado
 from velado.data.keys import Key
 from velado.data.schema import Schema
+from velado.data.table import Table
 from velado.engines.duckdb_source import of_arrow
 from velado.engines.row_source import as_read
 from velado.errors import EngineError, MissingExtra, ParameterError, SchemaError, TableError, VeladoError
 from velado.release.guarantees import LDiversity, TCloseness
 from velado.release.methods import _method
 from velado.release.run_settings import run_settings
+from velado.release.side_doors.row_order import find_row_order
 from velado.release.sources import source_check
 from velado.release.sources.source_release import plan_release, prepare_source
 from velado.study.engine_run import publish_files
@@ -110,6 +113,27 @@ def test_neither_parts_nor_their_order_change_anything(session) -> None:
     )
     assert not rows_of(other).equals(tables[0])  # another owner's order
     assert multiset(rows_of(other)) == multiset(tables[0])
+
+
+@pytest.mark.parametrize("parts", [1, 5])
+def test_rows_that_are_published_alike_do_not_lie_together(session, parts) -> None:
+    """Who verifies a release of few different rows finds no order in it."""
+    draw = np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {
+            "age": draw.integers(20, 30, 1_000),
+            "sex": draw.choice(["F", "M"], 1_000),
+            "illness": draw.choice(["flu", "cold"], 1_000),
+        }
+    )
+    columns = {
+        "age": {"role": "quasi", "kind": "numeric"},
+        "sex": {"role": "quasi"},
+        "illness": {"role": "sensitive"},
+    }
+    schema = Schema.from_dict({"columns": columns})
+    made = velado.anonymize(as_spark(session, frame, parts), schema, "mondrian", k=5, per="row", key=KEY)
+    assert find_row_order(Table.of(rows_of(made), schema)) == []
 
 
 def test_the_driver_never_collects_rows(session, monkeypatch) -> None:

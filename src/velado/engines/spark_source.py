@@ -240,8 +240,11 @@ class SparkSource:
         if texts:  # after the exchange, so that a group's number travels and not its texts; before the sort, which a join may undo
             placed = placed.join(F.broadcast(self._sent(recoding.texts)), "grp")
         ordered = placed.sortWithinPartitions(F.shiftrightunsigned("drawn", 1), "grp", *own)
+        # Now rows that are published alike lie together. By their places, which follow from what is published alone, they are scattered.
+        numbered = ordered.withColumn("place", F.monotonically_increasing_id())
+        scattered = numbered.sortWithinPartitions(_hash([F.lit(_signed(recoding.order)), "place"]), "place")
         shown = [texts.get(name) or self._cell(name) for name in recoding.columns]
-        return ordered.select(*shown).toDF(*recoding.columns)
+        return scattered.select(*shown).toDF(*recoding.columns)
 
     def write(self, recoding: Recoding, sink: Sink) -> int:
         """An error: what Spark publishes of a frame is a frame, `recoded`, which its owner writes wherever Spark can."""

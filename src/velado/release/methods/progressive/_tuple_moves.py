@@ -13,7 +13,7 @@ import numpy as np
 from velado.compiled import njit
 from velado.data.partition import FloatArray, Int32Array, Int64Array
 from velado.release.goal import Progress
-from velado.release.methods._row_covers import RowCovers, cover_cost, joint_cost
+from velado.release.methods._row_covers import RowCovers, column_cost, cover_cost, joint_cost
 from velado.release.methods.progressive._annealing import world_of
 from velado.release.methods.progressive._group_state import (
     State,
@@ -147,7 +147,8 @@ def _visit_tuples(world: World, state: State, held: Held, heat: float, random: I
             before = rows[g] * state.price[g] + rows[h] * state.price[h]
             left = rows[g] - weight[a]
             if left >= least:
-                joint = joint_cost(measure, state.low, state.high, h, points, own, np.inf)
+                limit = (before + best - left * without) / (rows[h] + weight[a])
+                joint = joint_cost(measure, state.low, state.high, h, points, own, limit)
                 gain = left * without + (rows[h] + weight[a]) * joint - before
                 if gain < best:
                     best, target, partner = gain, h, -1
@@ -160,7 +161,8 @@ def _visit_tuples(world: World, state: State, held: Held, heat: float, random: I
                     limit = (before + best) / mine
                     in_mine = joint_cost(measure, low, high, 0, points, record_of[b], limit)
                     if in_mine < limit:
-                        total = mine * in_mine + theirs * _in_place(world, state, b, own, low, high)
+                        limit = (before + best - mine * in_mine) / theirs
+                        total = mine * in_mine + theirs * _in_place(world, state, b, own, limit)
                         if total - before < best:
                             best, target, partner = total - before, h, b
                 b = state.after[b]
@@ -171,16 +173,18 @@ def _visit_tuples(world: World, state: State, held: Held, heat: float, random: I
 
 
 @njit(cache=True)
-def _in_place(world: World, state: State, b: int, record: int, low: FloatArray, high: FloatArray) -> float:
-    """What the group of *b* costs with *record* in its place; row 1 of *low* and *high* is room for it."""
+def _in_place(world: World, state: State, b: int, record: int, limit: float) -> float:
+    """What the group of *b* costs with *record* in its place; infinity as soon as that is *limit* or more."""
     g, gone = state.label[b], world.record[b]
+    total = 0.0
     for c in range(world.points.shape[1]):
         x, y = world.points[gone, c], world.points[record, c]
         least = state.low2[g, c] if x == state.low[g, c] else state.low[g, c]
         most = state.high2[g, c] if x == state.high[g, c] else state.high[g, c]
-        low[1, c] = least if least < y else y
-        high[1, c] = most if most > y else y
-    return cover_cost(world.measure, low, high, 1)
+        total += column_cost(world.measure, c, least if least < y else y, most if most > y else y)
+        if total >= limit:
+            return np.inf
+    return total
 
 
 @njit(cache=True)
@@ -208,7 +212,8 @@ def _give_up_groups(world: World, state: State, held: Held, count: int) -> None:
                 h = state.label[world.rows_of[world.row_at[near[own, j]]]]
                 if h < 0 or h == g:
                     continue
-                joint = joint_cost(world.measure, state.low, state.high, h, world.points, own, np.inf)
+                limit = (least_rise + rows[h] * state.price[h]) / (rows[h] + weight[a])
+                joint = joint_cost(world.measure, state.low, state.high, h, world.points, own, limit)
                 rise = (rows[h] + weight[a]) * joint - rows[h] * state.price[h]
                 if rise < least_rise:
                     least_rise, target = rise, h
