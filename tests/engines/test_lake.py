@@ -251,8 +251,6 @@ def test_beyond_the_sample_repeated_people_are_counted_exactly(
 
 
 def test_what_an_engine_cannot_do_yet_is_one_sentence(lake: Path, tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="'mdav' parts rows with the same values"):
-        publish_files(str(lake), schema(), "mdav", k=5, out=tmp_path / "out", key=KEY)
     with pytest.raises(ParameterError, match="cannot escape cells"):
         release(lake, tmp_path, formulas="escape")
     assert nothing_published(tmp_path)

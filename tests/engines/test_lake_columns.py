@@ -216,3 +216,19 @@ def test_there_is_one_zero(kind: type[pl.DataType], tmp_path: Path) -> None:
     )
     done = publish_files(tmp_path / "a.parquet", schema, "mondrian", k=2, out=tmp_path / "out", key=KEY)
     assert done.release.plan.rows == 100
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_rows_of_several_folders_come_in_the_order_of_their_files(ending: str, tmp_path: Path) -> None:
+    rows, files = 40_000, 6
+    for at in range(files):
+        part = pl.DataFrame({"n": range(at * rows, (at + 1) * rows), "sex": ["F", "M"] * (rows // 2)})
+        (tmp_path / f"year={at}").mkdir()
+        place = tmp_path / f"year={at}" / f"part.{ending}"
+        part.write_csv(place) if ending == "csv" else part.write_parquet(place)
+    lake = opened(f"{tmp_path}/year=*/*.{ending}", tmp_path)
+    whole = list(range(rows * files))
+    for _ in range(4):
+        assert pl.Series(lake.frame().get_column("n")).cast(pl.Int64).to_list() == whole
+        some = pl.Series(lake.sample(20_000).column("n").to_pylist()).cast(pl.Int64)
+        assert some.is_sorted() and 18_000 < some.len() < 22_000

@@ -1,14 +1,19 @@
 """The same table in memory and by DuckDB, from Parquet, CSV and Arrow: equal as multisets, with every verdict."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.engines.same_table import Case, in_memory, on_engine, random_case, seeds
+from tests.engines.same_table import KEY, Case, in_memory, on_engine, random_case, seeds
 
 from velado.engines.duckdb_source import DuckDBSource, of_arrow, open_files
 from velado.engines.row_source import FileSink, Recoding, as_read
+from velado.errors import ParameterError
+from velado.release.methods import MDAV, KMember, Mondrian, TopDownGreedy
+from velado.release.sources import source_release
+from velado.study.engine_run import publish_files
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: velado[duckdb]")
 
@@ -84,6 +89,34 @@ def test_memory_and_duckdb_publish_the_same_table(kind: str, tmp_path: Path) -> 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])  # two hundred Arrow tables: in test_postgres_source.py
 def test_memory_and_duckdb_publish_the_same_of_many_files(kind: str, tmp_path: Path) -> None:
     assert compare(seeds(1000, 60), kind, tmp_path)["held"] >= 30
+
+
+ROWS = (MDAV(), KMember(), TopDownGreedy(), Mondrian(cut="relaxed"), Mondrian(recoder="centroid"))
+
+
+@pytest.mark.parametrize("method", ROWS, ids=lambda method: f"{method.name} {getattr(method, 'cut', '')}")
+def test_methods_that_part_equal_rows_are_given_rows(method: object, tmp_path: Path) -> None:
+    """Numbered where they lie, so that which of the rows with the same values is in which group is the same too."""
+    held = 0
+    for seed in range(400, 404):
+        case = replace(random_case(seed), method=method)
+        expected = in_memory(case)
+        found = by_duckdb(case, of_arrow(case.frame.to_arrow()), tmp_path, "parquet", judge=False)
+        assert found == expected, seed
+        held += expected[0] == "held"
+    assert held >= 3
+
+
+def test_so_many_rows_are_given_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = random_case(401)
+    case.frame.write_parquet(tmp_path / "rows.parquet")
+    given = (tmp_path / "rows.parquet", case.schema, "mdav")
+    asked = {"k": 2, "per": "row", "out": tmp_path / "out", "key": KEY, "reports": ()}
+    monkeypatch.setattr(source_release, "MOST_EXPANDED", case.frame.height - 1)
+    with pytest.raises(ParameterError, match=f"there are {case.frame.height}") as refused:
+        publish_files(*given, **asked)
+    assert refused.value.what == "'mdav' parts rows with the same values."
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_table_does_not_depend_on_how_the_rows_lie_in_files(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ class DuckDBSource:
     """A table that DuckDB scans each time it is asked; only what is asked for is read.
 
     Make one with `open_files` or `of_arrow`. *relation* has columns f0, f1, ...; *where* are conditions on them. *own* are columns whose
-    type in *types* is not DuckDB's but the files'.
+    type in *types* is not DuckDB's but the files'. *loose*: DuckDB hands rows over in any order unless it numbers them, as after a join.
 
     >>> source = of_arrow(pa.table({"sex": ["F", "F", None]}))
     >>> source.domain("sex").sort_by("rows").to_pydict()
@@ -82,6 +82,7 @@ class DuckDBSource:
     engine: str = "DuckDB"
     placed: str = ""
     own: frozenset[str] = frozenset()
+    loose: bool = False
 
     def __repr__(self) -> str:
         return f"DuckDBSource({self.name!r}, {self.rows:,} rows, {len(self.types)} columns)"
@@ -126,7 +127,11 @@ class DuckDBSource:
             place = self._cell(whole) if whole is not None else place
             chosen = f" WHERE hash({place}) < {int(_WHOLE_HASH * (most / self.rows))}::UBIGINT"
         cells = ", ".join(self._cells)
-        found = self._arrow(f"SELECT {cells} FROM {{rows}}{chosen}", placed=bool(chosen) and whole is None)
+        asked = f"SELECT {cells} FROM {{rows}}{chosen}"
+        if self.loose:
+            numbered = f"SELECT {cells}, row_number() OVER () AS place FROM {{rows}}{chosen}"
+            asked = f"SELECT {cells} FROM ({numbered}) AS numbered ORDER BY place"
+        found = self._arrow(asked, placed=bool(chosen) and whole is None)
         return self._typed(found.rename_columns(self.types.names))
 
     def frame(self) -> pl.DataFrame:
@@ -506,6 +511,7 @@ def open_files(
         stamps=stamps,
         separator=found.separator,
         placed=found.placed,
+        loose=found.told > 0,
     )
     try:
         counted = counted_source(source, found.names)

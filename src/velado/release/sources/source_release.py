@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from velado.data.counted import expanded, listed
+from velado.data.counted import MOST_EXPANDED, expanded, listed
 from velado.data.encoded import EncodedTable
 from velado.data.keys import Key
 from velado.data.partition import BoolArray, Int32Array, Int64Array, ValueEntries, group_by_codes
@@ -305,8 +305,8 @@ def plan_release(
     2
     """
     refuse_population(guarantees)
-    _refuse_rows(method)
     rows, codes = prepared.source.rows, prepared.codes
+    _refuse_rows(method, codes.used)
     goal = goal_of(prepared.schema, prepared.per, method, k, guarantees, suppression)
     _refuse_uncounted(prepared, goal)
     refuse_blanks(codes.blank_rows, rows, goal)
@@ -320,11 +320,9 @@ def plan_release(
         parts = prepared.chosen.part_rows
         counted, cells = cut_source(codes, method, goal, weights=weights, part_rows=parts, progress=progress)
         prepared = replace(prepared, counted=counted)
-    elif _searches_rows(method, codes):
+    elif _takes_rows(method, codes.used):
+        why = say("Up to {most:,} rows are taken one by one, as in memory.", most=_most_rows(method))
         codes, counted = count_rows(codes)
-        why = say(
-            "Up to {most:,} rows are searched one by one, as in memory.", most=_method.MOST_SEARCHED_ROWS
-        )
         chosen = replace(prepared.chosen, why=join((prepared.chosen.why, why)))
         prepared = replace(prepared, codes=codes, counted=counted, chosen=chosen)
     data = prepared.data
@@ -362,10 +360,14 @@ def plan_release(
         return planned(0.0)
 
 
-def _searches_rows(method: Method, codes: SourceCodes) -> bool:
-    """Whether the method does better with single rows, they are few, and the source can tell them apart: as in memory."""
-    few = codes.used.rows <= _method.MOST_SEARCHED_ROWS
-    return method.takes == "either" and few and isinstance(codes.used, Numberable)
+def _most_rows(method: Method) -> int:
+    """Up to so many rows of a source are numbered and taken one by one by a method that parts rows with the same values."""
+    return MOST_EXPANDED if method.takes == "rows" else _method.MOST_SEARCHED_ROWS
+
+
+def _takes_rows(method: Method, used: RowSource) -> bool:
+    """Whether the method needs single rows, or does better with them, they are few, and the source can tell them apart: as in memory."""
+    return method.takes != "tuples" and used.rows <= _most_rows(method) and isinstance(used, Numberable)
 
 
 def counts_people(goal: Goal) -> bool:
@@ -386,16 +388,23 @@ def _refuse_uncounted(prepared: PreparedSource, goal: Goal) -> None:
         )
 
 
-def _refuse_rows(method: Method) -> None:
-    if method.takes == "rows":
-        raise ParameterError(
-            say(
-                "'{method}' parts rows with the same values, and an engine counts them together.",
-                method=method.name,
-            ),
-            "Which of them is in which group could not be told to it.",
-            "Use mondrian (with strict cuts), progressive (for ncp), full-domain or das, or --engine memory.",
-        )
+def _refuse_rows(method: Method, used: RowSource) -> None:
+    if method.takes != "rows" or _takes_rows(method, used):
+        return
+    counted = say(
+        "Rows of {engine} stand in no order, and those with the same values are counted together.",
+        engine=used.engine,
+    )
+    many = say(
+        "It needs every row by itself; an engine gives it up to {most:,}, and there are {rows:,}.",
+        most=_most_rows(method),
+        rows=used.rows,
+    )
+    raise ParameterError(
+        say("'{method}' parts rows with the same values.", method=method.name),
+        many if isinstance(used, Numberable) else counted,
+        "Use mondrian (with strict cuts), progressive (for ncp), full-domain or das, or --engine memory.",
+    )
 
 
 def refuse_population(guarantees: Sequence[Guarantee]) -> None:
