@@ -112,6 +112,8 @@ def prepare_source(
     codes = read_codes(
         source, judged.schema, values=values, people=people, progress=within(progress, 0.2, 0.7)
     )
+    if method is not None:
+        _refuse_rows(method, codes.used)
     chosen = _COUNTED if method is None else choose_plan(plan, codes, method)
     progress(0.7, say("plan {plan}: {why}", plan=chosen.name, why=chosen.why))
     counted = count_tuples(codes, within(progress, 0.7, 1.0)) if chosen.name == "compress" else None
