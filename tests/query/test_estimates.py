@@ -127,6 +127,25 @@ def test_a_histogram_has_one_line_per_key_and_bin() -> None:
     assert out["h"].to_list() == list(range(9))
 
 
+def test_a_quantile_of_perhaps_nobody_is_unknown_where_a_count_stands_beside_it() -> None:
+    made = planned(
+        Aggregate("quantile", "age", Fraction(1, 2), alias="m"), Aggregate("count", alias="n"), keys=("sex",)
+    )
+    at = next(place for place, draw in enumerate(made.draws) if draw.at is None)
+    t = half_width("laplace", made.draws[at].scale, SURE)
+    drawn = [numbers(30, 30, 30), numbers(30, 30, 30)]
+    drawn[at] = numbers(t + 1, t, -4)
+    out = frame(made, tuple(drawn), SURE)
+    assert out["m"].to_list() == [30.0, None, None]
+    # The same at every confidence, for the numbers are the same.
+    assert frame(made, tuple(drawn), Fraction(1, 2))["m"].equals(out["m"])
+    # A count of another column's values says nothing of it, and without a count nothing is known.
+    for others in ((Aggregate("count", "dose", alias="n"),), ()):
+        other = planned(Aggregate("quantile", "age", Fraction(1, 2), alias="m"), *others, keys=("sex",))
+        shown = frame(other, tuple(numbers(0, 0, 0) for _ in other.draws), SURE)
+        assert shown["m"].null_count() == 0
+
+
 def test_a_quantile_is_its_candidate_and_claims_no_interval() -> None:
     made = planned(Aggregate("quantile", "dose", Fraction(1, 2), alias="q"), keys=("sex",))
     out = frame(made, (numbers(0, 13, 30),), SURE)

@@ -243,6 +243,16 @@ class Answer:
                 )
             )
         for value in self.how.plan.get("values", ()):
+            nobody = self.frame[value["name"]].null_count() if value["answered_as"] == "quantile" else 0
+            if nobody:
+                out.append(
+                    say_n(
+                        "{name}: {n:,} value is unknown at this spend: by the count beside it there may be nobody.",
+                        "{name}: {n:,} values are unknown at this spend: by the counts beside them there may be nobody.",
+                        nobody,
+                        name=value["name"],
+                    )
+                )
             if value["answered_as"] == "quantile" and value["mostly_noise"]:
                 out.append(
                     say(
@@ -416,14 +426,28 @@ def frame(plan: QueryPlan, drawn: Tallies, confidence: Fraction) -> pl.DataFrame
     for aggregate, part in zip(plan.query.aggregates, plan.parts, strict=True):
         value, low, high = _estimate(aggregate, part, plan.draws, drawn, confidence)
         name = name_of(aggregate)
-        columns[name] = (
-            pl.Series(value).new_from_index(0, lines) if part.bound is not None else pl.Series(value)
-        )
+        shown = pl.Series(value).new_from_index(0, lines) if part.bound is not None else pl.Series(value)
+        columns[name] = shown if part.bound is not None else _unless_of_nobody(plan, drawn, aggregate, shown)
         for end, limit in (("low", low), ("high", high)):
             columns[f"{name}_{end}"] = (
                 pl.Series([None] * lines, dtype=pl.Float64) if limit is None else pl.Series(limit)
             )
     return pl.DataFrame(columns)
+
+
+def _unless_of_nobody(plan: QueryPlan, drawn: Tallies, aggregate: Aggregate, values: pl.Series) -> pl.Series:
+    """A quantile, least or greatest value, null where the line's own noisy count may be that of nobody: it would look like any other.
+
+    It rests on numbers that were drawn for the same answer alone, and so costs nothing.
+    """
+    if aggregate.kind not in ("quantile", "min", "max"):
+        return values
+    for other, part in zip(plan.query.aggregates, plan.parts, strict=True):
+        if other.kind == "count" and other.column in (None, aggregate.column):
+            draw = plan.draws[part.draws[0]]
+            few = drawn[part.draws[0]] <= half_width(draw.mechanism, draw.scale, USUAL)
+            values = values.set(pl.Series(few), None)
+    return values
 
 
 def _frame_above(plan: QueryPlan, drawn: Tallies, confidence: Fraction) -> pl.DataFrame:

@@ -250,26 +250,12 @@ class TotalsAccount:
         question = hashlib.sha256(f"window:{self._series}:{number}".encode()).hexdigest()
         found = self._ledger.stored(question)
         if found is not None:
-            return told_of_records(self.plan.each, read_draws(found[0], self.plan.each))
+            return frame(self.plan.each, read_draws(found[0], self.plan.each), USUAL)
         text = json.dumps({"window": number})
         held = self._ledger.reserve(Charge(_ANALYST, question, text, Fraction(0)))
         drawn = carry_out(self.plan.each, exact_totals(self.plan, records))
         self._ledger.record(held, question, write_draws(drawn, _ANALYST))
-        return told_of_records(self.plan.each, drawn)
-
-
-def told_of_records(made: QueryPlan, drawn: Tallies) -> pl.DataFrame:
-    """The lines of a window. A quantile, least or greatest value is unknown where the line's own noisy count may be that of nobody.
-
-    A window has lines of keys that nobody sent: a value drawn for them looks like any other. It rests on told numbers alone.
-    """
-    told, asked = frame(made, drawn, USUAL), made.query.aggregates
-    counts = [f"{name_of(one)}_low" for one in asked if one.kind == "count" and one.column is None]
-    drawn_values = [name_of(one) for one in asked if one.kind in ("quantile", "min", "max")]
-    if not counts or not drawn_values:
-        return told
-    some = pl.all_horizontal(pl.col(name) > 0 for name in counts)
-    return told.with_columns(pl.when(some).then(pl.col(name)).alias(name) for name in drawn_values)
+        return frame(self.plan.each, drawn, USUAL)
 
 
 @dataclass(frozen=True, repr=False)
