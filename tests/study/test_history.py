@@ -83,6 +83,8 @@ def test_an_older_copy_is_noticed(tmp_path: Path, history: Path) -> None:
 
 
 def test_a_lost_history_cannot_be_begun_anew_in_silence(history: Path) -> None:
+    with pytest.raises(HistoryError, match="already"):  # it is not lost yet
+        create_history(history, KEY)
     history.unlink()
     with pytest.raises(HistoryError, match="stood"):
         create_history(history, KEY)

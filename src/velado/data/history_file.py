@@ -194,6 +194,12 @@ def create_history(path: Path, key: Key) -> None:
     (0, '')
     """
     place = default_seal(_identity(path))
+    if path.exists():
+        raise HistoryError(
+            say("There is a file '{path}' already.", path=path.name),
+            "A history in its place would know nothing of the releases it may hold.",
+            "Use it, if it is your history, or name another file.",
+        )
     if place.exists():
         raise HistoryError(
             say("A history stood at '{path}' before.", path=path.name),
@@ -215,6 +221,8 @@ def history_held(path: Path, key: Key) -> Iterator[HistoryFile]:
     """The history at *path*, every entry checked, held alone until the end; an edited one is an error."""
     try:
         handle = os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
+    except FileNotFoundError:
+        raise _unusable(path, say("it is not there")) from None
     except OSError as error:
         raise _unusable(path, reason_of(error)) from None
     seal, file = None, None
