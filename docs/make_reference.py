@@ -1,4 +1,4 @@
-"""Writes docs/reference/methods.md, python.md, study.md and protocols.md from the code, so that they cannot drift.
+"""Writes docs/reference/methods.md, python.md, study.md, stream.md and protocols.md from the code, so that they cannot drift.
 
 `python docs/make_reference.py` writes them; `tests/test_docs.py` fails when they are out of date.
 """
@@ -22,6 +22,7 @@ from velado.release.guarantees import GUARANTEES
 from velado.release.methods import METHODS
 from velado.release.operations import OPERATIONS
 from velado.release.recoders import RECODERS
+from velado.release.stream.stream_settings import StreamSettings
 from velado.settings import Row, reference
 from velado.study.evaluate.protocols import PROTOCOLS
 from velado.study.evaluate.study_settings import (
@@ -193,6 +194,23 @@ def study_page() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def stream_page() -> str:
+    """The page of stream files: every key of every section."""
+    lines = [
+        "# The stream file",
+        "",
+        "Made from the code by `docs/make_reference.py`. A stream is one TOML file; `velado stream` runs it"
+        " ([how](../how-to/stream-from-devices.md)). A source and a sink that are brokers are the same one: its address,"
+        " user, password file and CA stand in `[source]`. A setting that begins with other kinds than the one chosen has no effect.",
+        "",
+    ]
+    rows = reference(StreamSettings)
+    for section in dict.fromkeys(row.section for row in rows):
+        title = f"## `[{section}]`" if section else "## At the top"
+        lines += [title, "", *settings_table([row for row in rows if row.section == section])]
+    return "\n".join(lines).rstrip() + "\n"
+
+
 def settings_table(rows: Sequence[Row]) -> list[str]:
     """Settings as a table: key, default, what it takes, meaning."""
     if not rows:
@@ -254,6 +272,7 @@ PAGES = {
     "methods.md": methods_page,
     "python.md": python_page,
     "study.md": study_page,
+    "stream.md": stream_page,
     "protocols.md": protocols_page,
 }
 

@@ -25,7 +25,7 @@ def make_reference():
     return module
 
 
-@pytest.mark.parametrize("page", ["methods.md", "python.md", "study.md", "protocols.md"])
+@pytest.mark.parametrize("page", ["methods.md", "python.md", "study.md", "stream.md", "protocols.md"])
 def test_reference_pages_say_what_the_code_says(page):
     made = make_reference().PAGES[page]()
     assert (ROOT / "docs" / "reference" / page).read_text(encoding="utf-8") == made, (

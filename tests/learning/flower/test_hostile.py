@@ -11,6 +11,7 @@ pytest.importorskip("flwr", reason="federated runs need velado[federated]")
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
 from flwr.serverapp.strategy import FedMedian, FedTrimmedAvg
 
+from velado.errors import ParameterError
 from velado.learning.flower import Federation
 from velado.learning.flower._client import TrainingClient
 from velado.learning.flower._local_rows import Locally, LocalRows
@@ -145,6 +146,18 @@ def test_median_and_trimmed_mean_are_flowers() -> None:
             replies.append(Message(content, reply_to=ask))
         theirs, _ = strategy.aggregate_train(1, replies)
         assert np.allclose(theirs["w"].numpy(), centre(updates, np.ones(10), federation), atol=1e-12)
+
+
+@pytest.mark.parametrize(("clients", "trim"), [(3, 0.2), (4, 0.2), (5, 0.1), (10, 0.05)])
+def test_a_small_trim_still_leaves_the_ends_out(clients: int, trim: float) -> None:
+    federation = Federation(aggregation="trimmed-mean", trim=trim, clients=clients, participation=1.0)
+    updates = np.vstack([np.ones((clients - 1, 2)), [[-50.0, 50.0]]])
+    assert np.allclose(centre(updates, np.ones(clients), federation), 1.0)
+
+
+def test_ends_of_two_answers_are_not_left_out() -> None:
+    with pytest.raises(ParameterError, match="The ends of 2 answers cannot be left out"):
+        Federation(aggregation="trimmed-mean", clients=3, participation=0.5)
 
 
 def test_limits_leave_clients_that_agree_alone() -> None:

@@ -45,11 +45,18 @@ def shortened(updates: Floats, clip: float) -> Floats:
 
 
 def centre(updates: Floats, rows: Floats, federation: Federation) -> Floats:
-    """The one update that stands for all: the mean weighted by rows, the median of each number, or the mean without the ends."""
+    """The one update that stands for all: the mean weighted by rows, the median of each number, or the mean without the ends.
+
+    Of three answers or more at least one is left out at each end: a share that rounds down to nobody would be the plain mean.
+
+    >>> few = Federation(aggregation="trimmed-mean", clients=4)
+    >>> centre(np.array([[1.0], [1.1], [0.9], [-50.0]]), np.ones(4), few).round(2).tolist()
+    [0.95]
+    """
     if federation.aggregation == "median":
         return np.asarray(np.median(updates, axis=0), dtype=np.float64)
     if federation.aggregation == "trimmed-mean":
-        cut = int(federation.trim * len(updates))
+        cut = min(max(1, int(federation.trim * len(updates))), (len(updates) - 1) // 2)
         return np.asarray(np.sort(updates, axis=0)[cut : len(updates) - cut].mean(axis=0), dtype=np.float64)
     return np.asarray((rows / rows.sum()) @ updates, dtype=np.float64)
 

@@ -79,7 +79,7 @@ class Federation:
             "not secure-sum: an update is shortened to so many times the median length; 0: not at all", ge=0
         ),
     ] = 2.0
-    trim: Annotated[float, Setting("trimmed-mean: share of clients left out at each end", gt=0, lt=0.5)] = 0.2
+    trim: Annotated[float, Setting("trimmed-mean: share of clients left out at each end, at least one", gt=0, lt=0.5)] = 0.2
     minimum_clients: Annotated[
         int,
         Setting(
@@ -155,6 +155,12 @@ def _refuse_misfits(one: Federation) -> None:
             "Secure sums need two clients or more, and the same ones in every round.",
             "The difference of two sums over different clients is one client's own.",
             "Leave 'fraction' at 1, or set aggregation = \"mean\".",
+        )
+    if one.aggregation == "trimmed-mean" and one.needed < 3:
+        raise ParameterError(
+            say("The ends of {needed} answers cannot be left out.", needed=one.needed),
+            "Between two answers there is no middle, so that one hostile client would move the mean as it likes.",
+            "Raise 'clients' or 'participation' so that three must answer, or choose another aggregation.",
         )
     if one.epsilon is None:
         return
