@@ -32,7 +32,8 @@ from velado.release.methods.progressive._objective_kernel import (
     lower_small_blocks,
     total_of,
 )
-from velado.release.methods.progressive._starts import Start, grouping_cost
+from velado.release.methods.progressive._ordered_cuts import cut_in_order
+from velado.release.methods.progressive._starts import IN_ORDER, Start, grouping_cost
 from velado.release.methods.progressive.objectives._ingredients import (
     GroupTallies,
     Ingredients,
@@ -122,6 +123,7 @@ def searched_for(
     stopped = Stopped() if stopped is None else stopped
     if "sse" in mixture.weights and not ended:
         offered.append(_mdav_start(data, covers, goal))
+        offered += _cut_by_variance(data, covers, goal)
     if not ended:
         schedule = Schedule.of(data.rows, len(data.columns), least, limit, effort)
         offered.append(_searched_by_loss(data, covers, goal, starts, schedule, seed, stopped))
@@ -200,6 +202,15 @@ def _mdav_start(data: EncodedTable, covers: RowCovers, goal: Goal) -> Start:
     block = data.rows if data.rows <= _MOST_MDAV else _BLOCK_MDAV
     groups = repair(data, in_blocks(data, block, k, work, silent, ""), goal, silent)
     return Start(say("groups far from the average"), groups.labels, grouping_cost(covers, groups.labels))
+
+
+def _cut_by_variance(data: EncodedTable, covers: RowCovers, goal: Goal) -> list[Start]:
+    """Of one column of numbers the groups of least variance: nothing is better. Nothing for other tables."""
+    labels = cut_in_order(covers, max(goal.least_rows, 1), squares=True)
+    if labels is None:
+        return []
+    groups = repair(data, Partition.of(labels), goal, silent)
+    return [Start(IN_ORDER, groups.labels, grouping_cost(covers, groups.labels))]
 
 
 def ingredients(

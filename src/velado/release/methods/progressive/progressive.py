@@ -354,6 +354,7 @@ class Progressive:
         """
         least = max(goal.least_rows, 1)
         cells = data.rows * len(data.columns)
+        _, most = _weighed(data)
         # Boxes alone are near the best on categories, and not far from it where they are the best start: a fast answer
         # on a large table stops there.
         boxed = not rows.measure.lines or begun.name == BOXES
@@ -367,7 +368,7 @@ class Progressive:
             return tried if grouping_cost(rows, tried) < begun.cost else begun.labels
 
         def told(share: float, cost: float) -> None:
-            progress(share, say("searching for better groups: loss {loss}", loss=number(cost / cells, 4)))
+            progress(share, say("searching for better groups: loss {loss}", loss=number(cost / most, 4)))
 
         # On categories alone, where rows are often equal or groups large, the exchange of single rows finds little that
         # whole boxes would not: much of the work is theirs.
