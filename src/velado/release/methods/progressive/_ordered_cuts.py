@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from velado.compiled import njit
-from velado.data.partition import Int32Array, Int64Array
+from velado.data.partition import FloatArray, Int32Array, Int64Array
 from velado.release.methods._row_covers import CoverMeasure, RowCovers, column_cost
 
 _MOST_STEPS = 1_000_000_000
@@ -44,7 +44,7 @@ def cut_in_order(covers: RowCovers, least: int, squares: bool = False) -> Int32A
 
 @njit(cache=True)
 def _best_runs(
-    measure: CoverMeasure, column: int, point: np.ndarray, least: int, squares: bool
+    measure: CoverMeasure, column: int, point: FloatArray, least: int, squares: bool
 ) -> Int32Array:
     """The run of each of the sorted points. best[j] = min over s of best[j - s] + the cost of the s points before j; O(n k)."""
     rows = point.size

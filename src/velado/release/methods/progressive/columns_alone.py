@@ -81,4 +81,4 @@ def _runs_alone(position: FloatArray, rows: Int64Array, k: int) -> float:
                 best[j] = best[i] + cost
             if behind >= k:
                 break
-    return best[values]
+    return best[values]  # type: ignore[no-any-return]

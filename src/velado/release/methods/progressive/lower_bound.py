@@ -26,7 +26,7 @@ from velado.release.methods.progressive._peel import BoxList
 from velado.release.methods.progressive._progressive_kernel import Floats, Ints, Longs
 from velado.release.methods.progressive.checked_prices import checked_prices
 from velado.release.methods.progressive.columns_alone import columns_alone
-from velado.release.methods.progressive.pair_prices import pair_prices
+from velado.release.methods.progressive.pair_prices import MOST_PAIRS, pair_prices
 
 BoundEffort = Literal["brief", "fast", "tight"]
 
@@ -173,7 +173,11 @@ def lower_bound(
     # Pairs of a part of the table would have to price its rows at a good deal of all there is to lose.
     if whole or best.mean() < _WORTH * weights * _PART[effort] / tuples:
         best = max(
-            best, pair_prices(data, k, None if whole else _PART[effort]), key=lambda price: float(price.sum())
+            best,
+            pair_prices(
+                data, k, None if whole else _PART[effort], MOST_PAIRS * (5 if effort == "tight" else 1)
+            ),
+            key=lambda price: float(price.sum()),
         )
     if effort == "tight" and tuples <= _CHECKED_ROWS and k <= _CHECKED_K:
         best = checked_prices(data, k, best, _CHECKED_STEPS)

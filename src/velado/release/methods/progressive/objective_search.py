@@ -72,6 +72,8 @@ _MOST_MDAV = 50_000
 _BLOCK_MDAV = 10_000
 _TABLED = 512
 _TRIES = 2
+_SMALL, _FEWEST = 1_000, 34
+"""A table of fewer rows is searched that many rounds at least: what half of them reach is a matter of luck."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -141,7 +143,8 @@ def searched_for(
     )
     # Groups may cost less by themselves and not as they are published: then the next start is tried. A small table, which is
     # searched with several seeds, is searched from every start: the best one does not always lead lowest.
-    schedule = Schedule.of(data.rows, len(data.columns), least, limit, effort * mixture.pace)
+    fewest = {"fewest": _FEWEST} if data.rows <= _SMALL else {}
+    schedule = Schedule.of(data.rows, len(data.columns), least, limit, effort * mixture.pace, **fewest)
     small = schedule.seeds > 1
     tried = order if small else order[:_TRIES]
     schedule = replace(schedule, seeds=max(schedule.seeds // len(tried), 1))

@@ -140,8 +140,8 @@ class Progressive:
     becomes a group, and its rows leave. The few rows left at the end join the group they widen least. Each
     group is published as the tight cover of its members, which is never wider than its box.
 
-    That is one start of three; clusters around seeds (k-member) and cuts at medians (relaxed Mondrian) are the others,
-    and the cheapest is kept: boxes win on categories, clusters on numbers. Then the groups are annealed: in rounds,
+    That is one start of three; clusters around seeds (k-member) and cuts at medians (relaxed Mondrian) are the others, and
+    the best cuts of the sorted rows where one column alone varies. The cheapest is kept: boxes win on categories, clusters on numbers. Then the groups are annealed: in rounds,
     rows move to a neighbouring group or change places with one of its rows, and a few neighbouring groups at a time are
     made anew. Early rounds keep some steps for the worse, the last none; the best grouping seen is published, never a
     dearer one than the start. Rounds are counted, not timed: the same seed gives the same release on any machine. Where
@@ -277,7 +277,7 @@ class Progressive:
         progress: Progress,
         only: str = "",
     ) -> Start:
-        """Where the search begins: the cheapest of three groupings that keep the goal.
+        """Where the search begins: the cheapest of three or four groupings that keep the goal.
 
         With *only*, the name of one kind, that one where it can be made.
 
