@@ -16,6 +16,7 @@ from velado.data.table import Table
 from velado.data.taxonomy import from_paths
 from velado.release.methods.progressive._set_search import RowSets, search_space
 from velado.release.methods.progressive.checked_prices import _prove, checked_prices
+from velado.release.methods.progressive.columns_alone import columns_alone
 from velado.release.methods.progressive.lower_bound import lower_bound
 from velado.release.methods.progressive.pair_prices import blocks_of, nearest, pair_prices, pair_space
 from velado.testing.examples import encoded
@@ -148,6 +149,36 @@ def test_no_grouping_of_a_tiny_table_costs_less_than_the_bound() -> None:
 @pytest.mark.slow
 def test_no_grouping_of_ten_thousand_tiny_tables_costs_less_than_the_bound() -> None:
     assert violations(range(1_000, 11_000), tight=5) == []
+
+
+def test_no_column_alone_loses_more_than_the_best_grouping_of_all() -> None:
+    exact = 0
+    for seed in range(300):
+        data, k = tiny_table(seed), 2 + seed % 4
+        for one in (data, data.weighted({c.name: 0.5 + n for n, c in enumerate(data.columns)})):
+            best, alone = best_cost(one, k), columns_alone(one, k)
+            assert alone <= best + 1e-9
+            exact += best - alone < 1e-9
+    assert exact > 100
+
+
+def test_one_group_of_one_column_is_bounded_by_the_rows_it_must_have() -> None:
+    # Nine rows and k = 5: one group, nine times as wide as the column; five of nine rows cross every gap.
+    assert lower_bound(encoded(age=[0, 1, 2, 3, 4, 5, 6, 7, 8]), 5) == pytest.approx(5 / 9)
+
+
+def test_where_k_is_large_fewer_rows_are_priced_and_the_prices_hold(monkeypatch) -> None:
+    rng = np.random.default_rng(8)
+    data, k = encoded(a=rng.random(40).round(3).tolist(), b=rng.random(40).round(3).tolist()), 6
+    whole, less = pair_prices(data, k), pair_prices(data, k, most=300)
+    assert 0 < less.sum() < whole.sum()
+    for _ in range(3_000):
+        rows = tuple(rng.choice(40, k, replace=False).tolist())
+        near = tuple(
+            np.argsort(np.abs(data.columns[0].positions[data.columns[0].codes] - rng.random()))[:k].tolist()
+        )
+        for chosen in (rows, near):
+            assert less[list(chosen)].sum() <= k * cost_of(data, chosen) + 1e-9
 
 
 def test_pairs_are_exact_where_they_are_all_there_is() -> None:

@@ -111,6 +111,33 @@ def test_the_common_value_alone_is_parted_from_the_rest():
         assert loss_of(data, made) == pytest.approx(with_the_rest / values.size)
 
 
+@pytest.mark.parametrize(("rows", "k"), [(2_000, 5), (4_000, 3), (300, 20)])
+def test_one_column_is_cut_as_well_as_its_sorted_rows_can_be(rows, k):
+    values = np.sort(np.exp(np.random.default_rng(rows).normal(0, 1, rows)))
+    data = EncodedTable((number("n", np.random.default_rng(1).permutation(values)),), rows)
+    best = np.full(rows + 1, np.inf)
+    best[0] = 0.0
+    for end in range(k, rows + 1):
+        sizes = np.arange(k, min(2 * k - 1, end) + 1)
+        best[end] = (best[end - sizes] + sizes * (values[end - 1] - values[end - sizes])).min()
+    made = Progressive("fast").anonymize(data, Goal((KAnonymity(k),)), np.random.default_rng(0), silent)
+    least = best[-1] / (values[-1] - values[0]) / rows
+    assert loss_of(data, made) <= least * (1 + 1e-9)
+
+
+def test_the_search_tells_the_loss_by_what_columns_weigh():
+    told = []
+    data = random_table("numeric", 5).weighted({"n0": 7.0, "n1": 3.0, "n2": 2.0})
+    made = Progressive("fast").anonymize(
+        data,
+        Goal((KAnonymity(4),)),
+        np.random.default_rng(0),
+        lambda share, doing="": told.append(str(doing)),
+    )
+    last = [float(one.split()[-1]) for one in told if one.startswith("searching for better groups: loss")][-1]
+    assert last == pytest.approx(made.notes["searched_loss"], abs=1e-4)
+
+
 def partitions(rows: tuple[int, ...], k: int):
     """Every way to part *rows* into groups of k or more."""
     if not rows:

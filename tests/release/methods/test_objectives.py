@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import velado
-from velado.data.encode import encode
+from velado.data.encode import EncodedTable, encode
 from velado.data.schema import Schema
 from velado.data.table import Table
 from velado.errors import ParameterError
@@ -31,7 +31,7 @@ from velado.release.methods.progressive.objectives.faithful_margins import table
 from velado.release.methods.progressive.objectives.mixture import OBJECTIVES, ObjectiveMixture, cost_after
 from velado.study.compare import Compared
 
-from .test_lowest_loss import SHAPES, random_table
+from .test_lowest_loss import SHAPES, number, random_table
 
 NAMES = tuple(one.name for one in OBJECTIVES)
 OTHERS = NAMES[1:]
@@ -282,6 +282,20 @@ def test_its_variance_is_below_that_of_mdav_and_of_sdcmicro(data_folder, name, k
     known = json.loads((VECTORS / "microaggregation.json").read_text()).get(name.split("/")[1])
     if known is not None and str(k) in known:
         assert 100 * reached < 0.95 * known[str(k)]
+
+
+def test_no_cut_of_one_column_has_less_variance():
+    rows, k = 120, 4
+    values = np.sort(np.random.default_rng(3).exponential(1, rows))
+    data = EncodedTable((number("n", values),), rows)
+    best = np.full(rows + 1, np.inf)
+    best[0] = 0.0
+    for end in range(k, rows + 1):
+        sizes = range(k, min(2 * k - 1, end) + 1)
+        best[end] = min(best[end - s] + s * values[end - s : end].var() for s in sizes)
+    found = Progressive("fast", "sse").anonymize(data, Goal((KAnonymity(k),)), seeded(0), silent)
+    value = ObjectiveMixture.of("sse").value(data, found.partition.labels)
+    assert value == pytest.approx(best[-1] / (rows * values.var()))
 
 
 @pytest.mark.parametrize("shape", SHAPES)

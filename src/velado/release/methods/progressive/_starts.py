@@ -1,4 +1,4 @@
-"""Where a search begins: peeled boxes, one-scan k-member, relaxed Mondrian; the cheapest of them."""
+"""Where a search begins: peeled boxes, one-scan k-member, relaxed Mondrian, cuts of one column; the cheapest of them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from velado.release.methods._row_covers import CoverMeasure, RowCovers, cover_co
 from velado.release.methods.mondrian import Mondrian
 from velado.release.methods.progressive._cover_lattice import lattice
 from velado.release.methods.progressive._neighbour_graph import kd_blocks, scaled
+from velado.release.methods.progressive._ordered_cuts import cut_in_order
 from velado.release.methods.progressive._peel import peel
 from velado.release.methods.progressive._progressive_kernel import join_leftovers
 from velado.text import Sentence, say
@@ -212,10 +213,11 @@ def peeled_start(
 
 
 _ALONE = 2_000
-BOXES, AROUND_SEEDS, AT_MEDIANS = (
+BOXES, AROUND_SEEDS, AT_MEDIANS, IN_ORDER = (
     say("boxes, cheapest first"),
     say("groups around seeds"),
     say("cuts at medians"),
+    say("best cuts of the sorted rows"),
 )
 
 
@@ -225,13 +227,13 @@ class StartLimits:
 
     work: int
     few: int
-    kinds: tuple[str, ...] = (BOXES, AROUND_SEEDS, AT_MEDIANS)
+    kinds: tuple[str, ...] = (BOXES, AROUND_SEEDS, AT_MEDIANS, IN_ORDER)
 
 
 def starts_for(
     data: EncodedTable, covers: RowCovers, goal: Goal, limits: StartLimits, seed: int, progress: Progress
 ) -> list[Start]:
-    """Up to three groupings, the boxes first; none where those asked for cannot be made.
+    """Up to four groupings, the boxes first; none where those asked for cannot be made.
 
     Where the goal counts more than rows, k-member, which cannot ask for it, is mended after; where it reads sensitive
     values, there are the boxes alone.
@@ -257,6 +259,9 @@ def starts_for(
         offer(BOXES, peeled)
     if goal.reads_sensitive:  # to choose between groupings with the values in view would tell of them
         return found
+    in_order = cut_in_order(covers, least) if IN_ORDER in limits.kinds else None
+    if in_order is not None:
+        offer(IN_ORDER, in_order)
     # On categories alone boxes win; k-member is then tried only where it costs next to nothing.
     cheap = covers.records**2 * covers.columns < 30_000_000 * min(least, 10)
     if AROUND_SEEDS in limits.kinds and (missed or covers.measure.lines or cheap):

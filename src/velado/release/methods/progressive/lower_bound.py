@@ -9,7 +9,8 @@ rows that still rise stop.
 
 On numbers boxes say little, and prices from pairs of rows take their place (`pair_prices`); of larger tables the rows that
 lie most apart are given such prices. Where a table is small enough to search its groups of k rows, prices are guessed and
-then proved (`checked_prices`). The largest bound counts.
+then proved (`checked_prices`). What each column must lose by itself (`columns_alone`) counts where groups are large or columns
+few. The largest bound counts.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from velado.release.methods.progressive._cover_lattice import CoverLattice, boun
 from velado.release.methods.progressive._peel import BoxList
 from velado.release.methods.progressive._progressive_kernel import Floats, Ints, Longs
 from velado.release.methods.progressive.checked_prices import checked_prices
-from velado.release.methods.progressive.pair_prices import pair_prices
+from velado.release.methods.progressive.columns_alone import columns_alone
+from velado.release.methods.progressive.pair_prices import MOST_PAIRS, pair_prices
 
 BoundEffort = Literal["brief", "fast", "tight"]
 
@@ -143,8 +145,8 @@ def lower_bound(
 
     Columns count by their weights, as in the loss that is bounded.
 
-    NCP here is that of covers: taxonomy nodes and intervals of values. The largest of the bounds by boxes, by pairs
-    and, with effort "tight" on small tables, by checked prices: some ten seconds, for a bound that is often within a
+    NCP here is that of covers: taxonomy nodes and intervals of values. The largest of the bounds by boxes, by pairs, by each
+    column alone and, with effort "tight" on small tables, by checked prices: some ten seconds, for a bound that is often within a
     few percent of the best release; "brief" looks at fewer pairs. *most_work* bounds the tuples looked at in boxes; less makes the bound lower,
     never wrong.
 
@@ -171,11 +173,15 @@ def lower_bound(
     # Pairs of a part of the table would have to price its rows at a good deal of all there is to lose.
     if whole or best.mean() < _WORTH * weights * _PART[effort] / tuples:
         best = max(
-            best, pair_prices(data, k, None if whole else _PART[effort]), key=lambda price: float(price.sum())
+            best,
+            pair_prices(
+                data, k, None if whole else _PART[effort], MOST_PAIRS * (5 if effort == "tight" else 1)
+            ),
+            key=lambda price: float(price.sum()),
         )
     if effort == "tight" and tuples <= _CHECKED_ROWS and k <= _CHECKED_K:
         best = checked_prices(data, k, best, _CHECKED_STEPS)
-    return max(0.0, float(best.mean()) / len(data.columns))
+    return max(columns_alone(data, k) / data.rows, float(best.mean())) / len(data.columns)
 
 
 def _box_prices(lattice: CoverLattice, k: int, most_work: int) -> Floats:

@@ -32,7 +32,8 @@ from velado.release.methods.progressive._objective_kernel import (
     lower_small_blocks,
     total_of,
 )
-from velado.release.methods.progressive._starts import Start, grouping_cost
+from velado.release.methods.progressive._ordered_cuts import cut_in_order
+from velado.release.methods.progressive._starts import IN_ORDER, Start, grouping_cost
 from velado.release.methods.progressive.objectives._ingredients import (
     GroupTallies,
     Ingredients,
@@ -71,6 +72,8 @@ _MOST_MDAV = 50_000
 _BLOCK_MDAV = 10_000
 _TABLED = 512
 _TRIES = 2
+_SMALL, _FEWEST = 1_000, 34
+"""A table of fewer rows is searched that many rounds at least: what half of them reach is a matter of luck."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,6 +125,7 @@ def searched_for(
     stopped = Stopped() if stopped is None else stopped
     if "sse" in mixture.weights and not ended:
         offered.append(_mdav_start(data, covers, goal))
+        offered += _cut_by_variance(data, covers, goal)
     if not ended:
         schedule = Schedule.of(data.rows, len(data.columns), least, limit, effort)
         offered.append(_searched_by_loss(data, covers, goal, starts, schedule, seed, stopped))
@@ -139,7 +143,8 @@ def searched_for(
     )
     # Groups may cost less by themselves and not as they are published: then the next start is tried. A small table, which is
     # searched with several seeds, is searched from every start: the best one does not always lead lowest.
-    schedule = Schedule.of(data.rows, len(data.columns), least, limit, effort * mixture.pace)
+    fewest = {"fewest": _FEWEST} if data.rows <= _SMALL else {}
+    schedule = Schedule.of(data.rows, len(data.columns), least, limit, effort * mixture.pace, **fewest)
     small = schedule.seeds > 1
     tried = order if small else order[:_TRIES]
     schedule = replace(schedule, seeds=max(schedule.seeds // len(tried), 1))
@@ -200,6 +205,15 @@ def _mdav_start(data: EncodedTable, covers: RowCovers, goal: Goal) -> Start:
     block = data.rows if data.rows <= _MOST_MDAV else _BLOCK_MDAV
     groups = repair(data, in_blocks(data, block, k, work, silent, ""), goal, silent)
     return Start(say("groups far from the average"), groups.labels, grouping_cost(covers, groups.labels))
+
+
+def _cut_by_variance(data: EncodedTable, covers: RowCovers, goal: Goal) -> list[Start]:
+    """Of one column of numbers the groups of least variance: nothing is better. Nothing for other tables."""
+    labels = cut_in_order(covers, max(goal.least_rows, 1), squares=True)
+    if labels is None:
+        return []
+    groups = repair(data, Partition.of(labels), goal, silent)
+    return [Start(IN_ORDER, groups.labels, grouping_cost(covers, groups.labels))]
 
 
 def ingredients(

@@ -34,6 +34,8 @@ _TABLED = 1024
 _BLOCK, _LARGE_BLOCK, _LARGE = 24, 128, 100_000
 """Tuples in a block; from so many on in all, blocks are larger: few rows look at all blocks then."""
 _STEPS = 300
+MOST_PAIRS = 1_200_000
+"""Pairs of a tuple and one near it that are listed, about: some seconds of steps."""
 
 
 class PairSpace(NamedTuple):
@@ -384,11 +386,12 @@ def _kth(near: _Listed, wanted: int) -> FloatArray:
     return out
 
 
-def pair_prices(data: EncodedTable, k: int, part: int | None = None) -> FloatArray:
+def pair_prices(data: EncodedTable, k: int, part: int | None = None, most: int = MOST_PAIRS) -> FloatArray:
     """A price for each row of *data*: those of any k rows add up to at most k times what their cover costs.
 
     With *part* only so many distinct rows, those that lie most apart, are given u > 0, and the nearest of all rows are
-    looked for around them alone. The others' prices are 0, or below where such a row is near: any u >= 0 will do.
+    looked for around them alone. The others' prices are 0, or below where such a row is near: any u >= 0 will do. So it is
+    where those near all rows, 3 k to each, would be more than *most*.
 
     O(rows^2) where nothing tells far rows apart early; with few numeric columns far less.
 
@@ -400,8 +403,14 @@ def pair_prices(data: EncodedTable, k: int, part: int | None = None) -> FloatArr
     if space.weight.size < 2:
         return np.zeros(data.rows)
     blocks = blocks_of(space)
-    rows = np.arange(space.weight.size) if part is None else _apart_most(space, blocks, part)
-    near, tuples = _listed(space, blocks, rows, max(3 * k, 24))
+    wanted = min(max(3 * k, 24), space.weight.size - 1)
+    priced = min(part or space.weight.size, space.weight.size)
+    if priced * wanted > most:
+        wanted = min(max(k + k // 4, 24, most // priced), wanted)
+        priced = min(priced, max(most // wanted, 1))
+    whole = priced == space.weight.size
+    rows = np.arange(priced) if whole else _apart_most(space, blocks, priced)
+    near, tuples = _listed(space, blocks, rows, wanted)
     prices = np.zeros(space.weight.size)
     prices[tuples] = _ascend(near, k, _STEPS, _kth(near, k - 1)) * k / (k * k // 4)
     # A dropped row costs all its columns: no price may be higher.

@@ -140,8 +140,8 @@ class Progressive:
     becomes a group, and its rows leave. The few rows left at the end join the group they widen least. Each
     group is published as the tight cover of its members, which is never wider than its box.
 
-    That is one start of three; clusters around seeds (k-member) and cuts at medians (relaxed Mondrian) are the others,
-    and the cheapest is kept: boxes win on categories, clusters on numbers. Then the groups are annealed: in rounds,
+    That is one start of three; clusters around seeds (k-member) and cuts at medians (relaxed Mondrian) are the others, and
+    the best cuts of the sorted rows where one column alone varies. The cheapest is kept: boxes win on categories, clusters on numbers. Then the groups are annealed: in rounds,
     rows move to a neighbouring group or change places with one of its rows, and a few neighbouring groups at a time are
     made anew. Early rounds keep some steps for the worse, the last none; the best grouping seen is published, never a
     dearer one than the start. Rounds are counted, not timed: the same seed gives the same release on any machine. Where
@@ -277,7 +277,7 @@ class Progressive:
         progress: Progress,
         only: str = "",
     ) -> Start:
-        """Where the search begins: the cheapest of three groupings that keep the goal.
+        """Where the search begins: the cheapest of three or four groupings that keep the goal.
 
         With *only*, the name of one kind, that one where it can be made.
 
@@ -354,6 +354,7 @@ class Progressive:
         """
         least = max(goal.least_rows, 1)
         cells = data.rows * len(data.columns)
+        _, most = _weighed(data)
         # Boxes alone are near the best on categories, and not far from it where they are the best start: a fast answer
         # on a large table stops there.
         boxed = not rows.measure.lines or begun.name == BOXES
@@ -367,7 +368,7 @@ class Progressive:
             return tried if grouping_cost(rows, tried) < begun.cost else begun.labels
 
         def told(share: float, cost: float) -> None:
-            progress(share, say("searching for better groups: loss {loss}", loss=number(cost / cells, 4)))
+            progress(share, say("searching for better groups: loss {loss}", loss=number(cost / most, 4)))
 
         # On categories alone, where rows are often equal or groups large, the exchange of single rows finds little that
         # whole boxes would not: much of the work is theirs.
