@@ -13,7 +13,14 @@ from dataclasses import replace
 
 from velado.errors import InputError
 from velado.learning.crypto.fixed_point import Columns
-from velado.learning.regression.census import census_in, census_size, weighty
+from velado.learning.regression.census import (
+    census_in,
+    census_size,
+    points_of,
+    refuse_small_weights,
+    weights_census,
+    weighty,
+)
 from velado.learning.regression.design_matrix import (
     encoded_columns,
     flat_bounds,
@@ -56,15 +63,19 @@ def round_bounds(job: Job, number: int) -> list[int]:
     """The most each figure of one client can be in size, in the round of that number.
 
     >>> from velado.learning.regression.simulate import small_job
-    >>> round_bounds(small_job(most_rows=30), 0)
-    [30, 30, 30, 30, 30, 30, 30, 30, 30]
+    >>> set(round_bounds(small_job(most_rows=30), 0))
+    {30}
     """
     if job.noise is not None:
         return private_bounds(job, number) if job.iterated else noisy_bounds(job)
     parts = max(1, job.folds)
     if number == 0:
-        return [job.most_rows] * census_size(job) * parts
+        return [job.most_rows] * (census_size(job) * parts + _weight_counts(job))
     return [figure_bound(job)] * figures_in(job) if job.iterated else flat_bounds(job) * parts
+
+
+def _weight_counts(job: Job) -> int:
+    return 0 if job.weight is None else len(points_of(job.weight))
 
 
 class ClientRounds:
@@ -92,6 +103,7 @@ class ClientRounds:
         weights = None if self._newton is None else self._newton.weights
         counted = parts_of(weighty(encoded, weights, job), job)
         self._census = [count for part in counted for count in census_in(part, job)]
+        self._census += weights_census(weights, job)
         self._moments = [
             figure for part in parts for figure in flatten(moments_in(part, job)) if not job.iterated
         ]
@@ -122,7 +134,7 @@ class PooledRounds:
     """What whoever adds the figures makes of them: the next point, or the solution.
 
     >>> from velado.learning.regression.simulate import small_job
-    >>> PooledRounds(small_job()).take(0, [30] * 9, 3)
+    >>> PooledRounds(small_job()).take(0, [30] * 38, 3)
     b'[]'
     """
 
@@ -142,9 +154,11 @@ class PooledRounds:
         if job.noise is not None:
             self.solved = solve_noisy(figures, job, clients)
         elif number == 0:
-            counts = cut(figures, job)
+            split = len(figures) - _weight_counts(job)
+            counts = cut(figures[:split], job)
             check_pooled_rows(sum(part[0] for part in counts), job, clients)
             refuse_small_parts(counts, job)
+            refuse_small_weights(figures[split:], job)
             return point_bytes(self._newton.point if job.iterated else ())
         elif job.iterated:
             self._newton.take(figures)
