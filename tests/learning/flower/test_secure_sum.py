@@ -326,5 +326,5 @@ def test_the_promise_says_what_sums_hide_and_what_they_cannot_see(people, tmp_pa
     )
     said = " ".join(fit.promise.not_promised)
     assert "nobody can limit a hostile client" in said and "compare the digest of the keys" in said
-    assert "could read single rows" in said
+    assert "could read single rows" in said and "No column is held back" in said
     assert fit.how.aggregation == "secure-sum" and len(fit.how.keys.split()) == 6

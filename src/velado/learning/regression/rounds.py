@@ -74,6 +74,11 @@ def round_bounds(job: Job, number: int) -> list[int]:
     return [figure_bound(job)] * figures_in(job) if job.iterated else flat_bounds(job) * parts
 
 
+def _names(job: Job) -> set[str]:
+    """The columns of a table that a job reads, the weight apart."""
+    return {one.column or one.name for one in (*job.features, job.target)}
+
+
 def _weight_counts(job: Job) -> int:
     return 0 if job.weight is None else len(points_of(job.weight))
 
@@ -97,11 +102,14 @@ class ClientRounds:
         if job.noise is not None:
             self._noisy = noisy_sums(columns, job, tape)
             return
-        encoded = encoded_columns(columns, job)
-        parts = parts_of(encoded, job)
+        encoded, given = (
+            encoded_columns(columns, job),
+            {name: columns[name] for name in _names(job) if name in columns},
+        )
+        parts = parts_of(encoded, given, job)
         self._newton = NewtonRows(columns, job) if job.iterated else None
         weights = None if self._newton is None else self._newton.weights
-        counted = parts_of(weighty(encoded, weights, job), job)
+        counted = [weighty(encoded, weights, job)] if weights is not None else parts
         self._census = [count for part in counted for count in census_in(part, job)]
         self._census += weights_census(weights, job)
         self._moments = [
