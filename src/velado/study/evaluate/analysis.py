@@ -331,9 +331,7 @@ class Analysis:
             own = dict(zip(labels, values[3:], strict=True))
             shared = self.overlap_of(str(own["protocol"])) if "protocol" in own else overlap
             found = {
-                name: possible(
-                    name, self.estimate(part.get_column(name), shared or 0.0, name.startswith("drop_"))
-                )
+                name: possible(name, self.estimate(part.get_column(name), shared or 0.0, "drop_" in name))
                 for name in numbers
             }
             setting = ReleaseSetting(*values[:3])
@@ -342,16 +340,14 @@ class Analysis:
 
     def estimate(self, values: Iterable[float | None], overlap: float, drops: bool = False) -> Interval:
         """Mean and interval of what is known of *values*, whose test parts share *overlap*; *drops* are differences of two qualities."""
-        known = [value for value in values if value is not None]
-        asked = self._asked if drops else None
+        known, asked = [value for value in values if value is not None], self._asked if drops else None
         return interval(known, self.material.recipe.analyses.confidence, overlap, asked)
 
     @cached_property
     def _asked(self) -> int | None:
         """How many test rows a model of classes is asked about; None of other models, whose quality is no share of rows."""
         cells = self.done.filter((pl.col("kind") == "model") & pl.col("accuracy").is_not_null())
-        middle = cells.get_column("test_rows").median()
-        return None if middle is None else int(float(str(middle)))
+        return int(float(str(cells.get_column("test_rows").median() or 0))) or None
 
     @cached_property
     def tradeoff(self) -> tuple[StudyRow, ...]:
