@@ -1,5 +1,6 @@
 """A path of penalties from sums is scikit-learn's on the pooled rows, costs nothing further, and says what it tells."""
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, get_args
 
@@ -83,7 +84,7 @@ def by_hand(table: dict[str, np.ndarray], job: Job, path: PenaltyPath) -> tuple[
         numbered = {**own, "y": own["y"]}
         encoded = encoded_columns(numbered, job)
         row = {tuple(one): at for at, one in enumerate(np.column_stack(encoded).tolist())}
-        for place, part in enumerate(parts_of(encoded, job)):
+        for place, part in enumerate(parts_of(encoded, numbered, job)):
             picked = [row[tuple(one)] for one in np.column_stack(part).tolist()]
             parts[place].append({name: values[picked] for name, values in own.items()})
     pieces = [{name: np.concatenate([one[name] for one in part]) for name in table} for part in parts]
@@ -130,17 +131,35 @@ def test_a_part_that_would_show_few_people_is_not_summed(rows: dict[str, np.ndar
         simulate(a_job(folds=4), dealt(few))
 
 
+def test_neither_precision_nor_bounds_nor_spelling_make_other_parts(rows: dict[str, np.ndarray]) -> None:
+    """Else every job would open sums over ever other parts of the same rows."""
+    job, numbers = a_job(folds=5), np.arange(300)
+    wide = tuple(replace(one, bounds=(one.low - 1, one.high + 3)) for one in job.features)
+    spelt = {name: np.array([f"{value!r}" for value in values.tolist()]) for name, values in rows.items()}
+    places = []
+    for table, other in (
+        (rows, job),
+        (rows, replace(job, bits=job.bits + 3)),
+        (rows, replace(job, features=wide)),
+        (spelt, job),
+    ):
+        parts = parts_of([numbers], table, other)
+        places.append([part[0].tolist() for part in parts])
+    assert places[0] == places[1] == places[2] == places[3]
+
+
 def test_the_same_rows_make_the_same_parts_in_any_order(rows: dict[str, np.ndarray]) -> None:
     job, order = a_job(folds=5), seeded(1, "order").permutation(300)
     table = {name: np.round(values) for name, values in rows.items()}
-    one = parts_of(encoded_columns(table, job), job)
-    other = parts_of(encoded_columns({name: values[order] for name, values in table.items()}, job), job)
+    turned = {name: values[order] for name, values in table.items()}
+    one = parts_of(encoded_columns(table, job), table, job)
+    other = parts_of(encoded_columns(turned, job), turned, job)
     for part, again in zip(one, other, strict=True):
         assert sorted(np.column_stack(part).tolist()) == sorted(np.column_stack(again).tolist())
     assert min(len(part[0]) for part in one) > 35
     # Equal rows are spread over the parts: a part is not a cell of the table.
     same = [np.ones(50, dtype=np.int64)] * 2
-    assert [len(part[0]) for part in parts_of(same, job)] == [10] * 5
+    assert [len(part[0]) for part in parts_of(same, {"x": same[0]}, job)] == [10] * 5
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from velado.learning.net.job_register import column_marks, row_sketch
 from velado.learning.protocols.parts import EarlierJob, refuse_difference
 from velado.learning.protocols.protocol_registry import PROTOCOLS
 from velado.learning.protocols.role import make_role
-from velado.learning.regression.census import census_of, points_of, refuse_small_cells
+from velado.learning.regression.census import census_of, points_of
 from velado.learning.regression.job import Job, Party
 from velado.learning.regression.simulate import deliver, simulate
 from velado.randomness import Tape, seeded
@@ -110,10 +110,14 @@ def test_a_census_is_what_counting_gives() -> None:
     table = tables_of(3)["c0"]
     counts = iter(census_of(table, job))
     assert next(counts) == 40
-    for column in (*job.features, job.target):
-        for point in points_of(column):
-            assert next(counts) == sum(float(v) != float(point) for v in table[column.name])
-    refuse_small_cells([500, *[0, 500] * 4, 0, 500], job)  # none at all tells nobody's value
+    marked = [(one.name, float(point)) for one in (*job.features, job.target) for point in points_of(one)]
+    for place, (name, point) in enumerate(marked):
+        for other, against in marked[place:]:
+            pairs = zip(table[name], table[other], strict=True)
+            assert next(counts) == sum(one != point and two != against for one, two in pairs)
+    for one, two in (("age", "rare"), ("age", "marker"), ("rare", "marker")):
+        assert next(counts) == sum(a != b for a, b in zip(table[one], table[two], strict=True))
+    assert next(counts, None) is None
 
 
 def marks(job: Job, tables: Any) -> dict[str, dict[str, str]]:
@@ -297,6 +301,95 @@ def wards_of(*counts: int) -> tuple[Job, dict[str, dict[str, Any]]]:
     return job, {
         f"c{k}": {"ward": everybody[k::CLIENTS], "marker": marker[k::CLIENTS]} for k in range(CLIENTS)
     }
+
+
+def crossed_rows(both: int, rows: int = 600) -> dict[str, np.ndarray]:
+    """Sixty people have `diab`, thirty `drug`, *both* of them both; `units` is 0 for all who have no drug."""
+    at = np.arange(rows)
+    diab, drug = at < 60, (at >= 60 - both) & (at < 90 - both)
+    age = 20 + at * 7 % 70
+    return {
+        "age": age,
+        "diab": diab.astype(int),
+        "drug": drug.astype(int),
+        "units": drug * (1 + at % 9),
+        "died": (at % 3 == 0).astype(int),
+        "days": np.round(1 + age / 9 + at % 13 / 10, 1),
+        "w": 1 + at % 5,
+    }
+
+
+def crossed_job(names: str, target: str, interactions: str = "", **more: Any) -> Job:
+    high = {"age": 120, "units": 20, "days": 60, "w": 6}
+    found = {
+        one: Bounded(one, (Fraction(0), Fraction(high.get(one, 1)))) for one in [*names.split(), target, "w"]
+    }
+    product = ()
+    if interactions:
+        product = (
+            Bounded(interactions, (Fraction(0), Fraction(120)), factors=tuple(interactions.split(":"))),
+        )
+    features = (*(found[one] for one in names.split()), *product)
+    weight = found["w"] if more.pop("weighted", False) else None
+    family = more.pop("family", "linear")
+    return replace(a_job(**more), features=features, target=found[target], weight=weight, family=family)
+
+
+def dealt(rows: dict[str, np.ndarray]) -> dict[str, dict[str, Any]]:
+    return {f"c{k}": {name: values[k::CLIENTS] for name, values in rows.items()} for k in range(CLIENTS)}
+
+
+@pytest.mark.parametrize("both", [1, 9])
+@pytest.mark.parametrize(
+    ("names", "target", "more"),
+    [
+        ("age diab drug", "days", {"interactions": "age:drug"}),  # X'X holds the age of who has both
+        ("diab units", "days", {}),  # and here the units
+        ("age diab drug", "died", {"family": "logistic"}),  # the curvature a chance, in every round
+        ("age diab drug", "days", {"weighted": True}),  # and here a weight
+    ],
+)
+def test_a_sum_over_two_columns_that_few_people_make_up_is_not_made(
+    both: int, names: str, target: str, more: Any
+) -> None:
+    job = crossed_job(names, target, **more)
+    with pytest.raises(ProtocolError, match=r"Fewer than 10 rows make up the sum over .*diab"):
+        simulate(job, dealt(crossed_rows(both)))
+    assert simulate(job, dealt(crossed_rows(12)))[0].coefficients
+    assert simulate(job, dealt(crossed_rows(0)))[0].coefficients
+
+
+def test_a_number_of_people_in_two_columns_at_once_is_no_value_of_theirs() -> None:
+    assert simulate(crossed_job("age diab drug", "days"), dealt(crossed_rows(1)))[0].coefficients
+
+
+@pytest.mark.parametrize("low", [0, 1])
+def test_columns_of_two_values_are_known_by_what_they_hold_and_not_by_their_bounds(low: int) -> None:
+    """Coded 1 and 2, or 0 and 1 within wider bounds, two columns that differ in one person show that person all the same."""
+    rows = crossed_rows(12)
+    sex = low + np.arange(600) % 2
+    rows |= {"sex": sex, "gender": np.where(np.arange(600) == 7, 2 * low + 1 - sex, sex)}
+    job = crossed_job("age", "days")
+    both = tuple(Bounded(one, (Fraction(low), Fraction(2))) for one in ("sex", "gender"))
+    with pytest.raises(ProtocolError, match="In sex, gender fewer than 10"):
+        simulate(replace(job, features=(*job.features, *both)), dealt(rows))
+
+
+def test_two_columns_of_numbers_that_differ_in_one_person_are_not_summed() -> None:
+    rows = crossed_rows(12)
+    bmi = np.round(18 + np.arange(600) * 11 % 190 / 10, 1)
+    rows |= {"bmi": bmi, "later": np.where(np.arange(600) == 7, bmi + 3.4, bmi)}
+    job = crossed_job("age", "days")
+    both = (Bounded("bmi", (Fraction(10), Fraction(60))), Bounded("later", (Fraction(10), Fraction(61))))
+    with pytest.raises(ProtocolError, match="In bmi, later fewer than 10"):
+        simulate(replace(job, features=(*job.features, *both)), dealt(rows))
+
+
+def test_a_weight_that_leaves_one_person_out_is_not_taken() -> None:
+    rows = crossed_rows(12)
+    rows["w"] = (np.arange(600) != 7).astype(int)
+    with pytest.raises(ProtocolError, match="In w fewer than 10"):
+        simulate(crossed_job("age", "days", weighted=True), dealt(rows))
 
 
 def test_a_reference_with_one_member_is_not_summed_though_it_has_no_column() -> None:

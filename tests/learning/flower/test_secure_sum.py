@@ -155,8 +155,8 @@ def test_masks_cancel_in_the_sum_and_only_there() -> None:
     assert keys_digest([2, 4, 9], keys) != keys_digest([2, 4, 9], keys[::-1])
 
 
-def greeted(people) -> tuple[TrainingClient, ClientState, Packet]:
-    ready = ready_people(people)
+def greeted(people, **settings) -> tuple[TrainingClient, ClientState, Packet]:
+    ready = ready_people(people, **settings)
     client = TrainingClient(ready.terms.agreed, ready.parts[0])
     hello, state = answer(lambda: client, Packet({"digest": client.agreed.digest}), ClientState(), "greet")
     holder = Summed(client.agreed, None)
@@ -185,6 +185,17 @@ def test_a_client_answers_a_round_once_and_with_the_same_clients(people) -> None
     )
     said, _ = answer(lambda: client, lone, state, "train")
     assert "too short" in said.text("error") and not said.arrays
+
+
+def test_a_client_is_summed_with_those_it_began_with_and_nobody_else(people) -> None:
+    """Though fewer would be enough: the difference of the two sums would be one client's."""
+    client, state, packet = greeted(people, participation=0.5)
+    fewer = {key: packet.arrays[key][:-1] for key in ("members", "keys")}
+    later = Packet({**packet.facts, "round": 2}, {**packet.arrays, **fewer})
+    assert "masked" in answer(lambda: client, later, state, "train")[0].arrays
+    _, after = answer(lambda: client, packet, state, "train")
+    said, _ = answer(lambda: client, later, after, "train")
+    assert "sums over other clients" in said.text("error") and not said.arrays
 
 
 def test_a_client_answers_no_more_rounds_than_were_agreed(people) -> None:
@@ -315,5 +326,5 @@ def test_the_promise_says_what_sums_hide_and_what_they_cannot_see(people, tmp_pa
     )
     said = " ".join(fit.promise.not_promised)
     assert "nobody can limit a hostile client" in said and "compare the digest of the keys" in said
-    assert "could read single rows" in said
+    assert "could read single rows" in said and "No column is held back" in said
     assert fit.how.aggregation == "secure-sum" and len(fit.how.keys.split()) == 6

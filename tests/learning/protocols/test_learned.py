@@ -57,6 +57,17 @@ def test_the_number_of_rows_and_standard_errors_are_said_to_be_told(protocol) ->
     assert "number of rows" not in learned(a_job("masked")).parties["client"].saw
 
 
+@pytest.mark.parametrize("protocol", ["delegated", "delegated-to-client", "secure-sum"])
+def test_with_noise_nothing_is_said_that_exact_sums_alone_would_tell(protocol) -> None:
+    job = a_job(protocol, epsilon=Fraction(1))
+    said = json.dumps([learned(job).to_dict(), promise(job).to_dict()])
+    assert "53 bits" not in said and "the exact pooled sums, from everyone" in said
+    assert "pooled sums, from all but" not in said and "in the clear" not in said
+    assert "own noise in it" in said
+    plain = json.dumps(learned(a_job(protocol)).to_dict())
+    assert ("53 bits" in plain) == (protocol != "delegated-to-client")
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("language", ["en", "pt"])
 def test_the_promise_is_spoken_in_sentences(protocol, language) -> None:

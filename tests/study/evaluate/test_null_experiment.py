@@ -12,6 +12,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from velado.measures.models.quality import interval
+from velado.measures.models.significance import chance, holm
 from velado.study.evaluate._claims import Claims, claims_of
 from velado.study.evaluate._study_grid import ORIGINAL
 from velado.study.evaluate._work import columns
@@ -81,6 +83,25 @@ def sure(claims: Claims) -> bool:
         or any(one.sure for found in claims.above.values() for one in found)
         or any(other.sure for one in claims.leaders for other in one.beside)
     )
+
+
+@pytest.mark.parametrize(
+    ("asked", "unlike"), [(60, 0.02), (60, 0.05), (60, 0.15), (250, 0.01), (2500, 0.002)]
+)
+@pytest.mark.parametrize("seeds", [3, 5, 10])
+def test_few_seeds_that_happen_to_agree_are_not_sure(seeds: int, asked: int, unlike: float) -> None:
+    """Two models as good as one another, which answer unlike on a few test rows: whole rows make equal differences likely."""
+    rng = np.random.default_rng(seeds)
+
+    def wrong() -> bool:
+        chances = {}
+        for number in range(12):
+            apart = rng.binomial(asked, unlike, seeds)
+            differences = (2 * rng.binomial(apart, 0.5) - apart) / asked
+            chances[number] = chance(interval(differences.tolist(), 0.95, 1 / 3, asked))
+        return bool(holm(chances, 0.025))
+
+    assert sum(wrong() for _ in range(150)) / 150 <= AT_MOST
 
 
 @pytest.fixture

@@ -194,8 +194,12 @@ def _hidden(agreed: Agreed) -> tuple[str, ...]:
         "The coordinator is trusted to ask for sums at the points of Newton's method alone: at others it could read single rows, "
         "held-out ones too, off two of them."
     )
+    unguarded = say(
+        "No column is held back because few people move it: the exact sums over all clients show what these few have, as far as the rows clients "
+        "train on show it. A regression (velado regress) counts first and refuses; with epsilon noise hides it."
+    )
     return (
-        *([pointed] if agreed.federation.noise is None else []),
+        *([pointed, unguarded] if agreed.federation.noise is None else []),
         say(
             "Nobody sees what one client puts into a secure sum, so that nobody can limit a hostile client; only sums that no "
             "rows could give are refused."

@@ -64,7 +64,7 @@ def delegated_bounds(job: Job) -> list[int]:
 
     >>> from velado.learning.regression.simulate import small_job
     >>> len(delegated_bounds(small_job(DELEGATED)))
-    15
+    44
     """
     return round_bounds(job, 0) if job.noise is not None else [*flat_bounds(job), *round_bounds(job, 0)]
 

@@ -272,6 +272,12 @@ def refuse_difference(
                     "{name} refuses: an earlier job over the same rows had {apart} client more or fewer.",
                     name=name,
                     apart=apart,
+                )
+                if apart == 1
+                else say(
+                    "{name} refuses: an earlier job over the same rows had {apart} clients more or fewer.",
+                    name=name,
+                    apart=apart,
                 ),
                 "The difference of the two results is the sums of so few.",
                 "Agree on noise (epsilon), on the same clients, or on other rows.",
@@ -325,11 +331,15 @@ def rows_apart(one: str, other: str) -> int:
     return max(round((apart + abs(int(rows) - int(others))) / 2), int(one != other))
 
 
+MOST_TRIED = 20_000
+"""Sets of groups of clients that are tried, of each size."""
+
+
 def shows_few(rosters: Sequence[Sequence[str]], fewest: int) -> bool:
     """Whether some combination of sums over *rosters* is one over fewer than *fewest* clients.
 
     Clients that were always summed together stay together in every combination, so that small sets of such groups are tried: one of them
-    is shown where the others' columns have a smaller rank than all have.
+    is shown where the others' columns have a smaller rank than all have. Where there are too many to try, it may be.
 
     >>> shows_few(["ABC", "ABCDEF"], 3), shows_few(["ABCD", "AEFG", "ABCDEFG"], 3)
     (False, True)
@@ -344,7 +354,9 @@ def shows_few(rosters: Sequence[Sequence[str]], fewest: int) -> bool:
     if not small:
         return False
     rank = np.linalg.matrix_rank(matrix)
-    for count in range(1, min(fewest, 4)):
+    for count in range(1, fewest):
+        if math.comb(len(small), count) > MOST_TRIED:
+            return True  # too many to look at: what cannot be ruled out is not let out
         for tried in combinations(small, count):
             if sum(sizes[place] for place in tried) < fewest:
                 others = np.delete(matrix, tried, axis=1)

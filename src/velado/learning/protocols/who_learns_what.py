@@ -25,6 +25,10 @@ _NOISY_HOLDER_SEEN = Seen(
     ),
     infers=say("What the noisy sums say; of one row no more than the promise allows."),
 )
+_NOISY_COALITION = say(
+    "What a coalition knows of a client's sums has that client's own noise in it, which alone is less than the promise is made for."
+)
+_NOISY_HIDES = say("each client's rows and sums, from everyone; the exact pooled sums, from everyone")
 _PATH_INFERS = say(
     "The pooled X'X and X'y, which follow from exact coefficients at many penalties; nothing of another client's rows beyond them."
 )
@@ -215,7 +219,10 @@ def learned(job: Job) -> Learned:
     """
     facts, to_all = job.protocol.facts, _told_to_all(job)
     noisy = _NOISY_HOLDER_SEEN if job.protocol.client_holds_key else _NOISY_SEEN
-    sees: dict[RoleName | None, Seen] = {} if job.noise is None else {job.protocol.pooled: noisy}
+    sees: dict[RoleName | None, Seen] = {}
+    if job.noise is not None:
+        told_to_clients = replace(facts.parties["client"], infers=_NOISY_SEEN.infers)
+        sees = {"client": told_to_clients, job.protocol.pooled: noisy}
     if _tells_sums(job):
         sees["client"] = replace(facts.parties["client"], infers=_PATH_INFERS)
 
@@ -229,7 +236,7 @@ def learned(job: Job) -> Learned:
             role: Seen(saw=filled(seen.saw), infers=filled(seen.infers))
             for role, seen in ((role, sees.get(role, seen)) for role, seen in facts.parties.items())
         },
-        coalitions=facts.coalitions,
+        coalitions=facts.coalitions if job.noise is None else (*facts.coalitions, _NOISY_COALITION),
         always=say(
             "Whoever knows the coefficients knows what they say of the pooled rows. Two runs that differ by one "
             "client's rows show, by their difference, something of that client."
@@ -283,8 +290,11 @@ def promise(job: Job) -> RunPromise:
                     "gradient and curvature of the pooled rows at every round's point, with noise, to who adds the sums"
                 )
             )
-    noise = None
+    noise, hides = None, facts.hides
+    if _tells_sums(job):
+        hides = say("each client's rows and sums, from everyone")
     if (budget := job.noise) is not None:
+        hides = _NOISY_HIDES
         rho = budget.total
         epsilon = epsilon_of(rho, job.delta) if job.epsilon is None else float(job.epsilon)
         noise = NoisePromise(
@@ -295,7 +305,7 @@ def promise(job: Job) -> RunPromise:
         )
     return RunPromise(
         type="guaranteed-if",
-        hides=say("each client's rows and sums, from everyone") if _tells_sums(job) else facts.hides,
+        hides=hides,
         reveals=join(reveals, "; "),
         assumptions=_assumptions(job),
         exactness=exactness,

@@ -5,14 +5,20 @@ over the column *is* the patient's value. So of every column, features and targe
 from each public point at which many rows may lie (its bounds, 0 and 1), or none at all. For a column of 0 and 1 these are its members and its
 non-members. And there must be at least three rows for every unknown.
 
-Differences show people as single columns do: of two columns of 0 and 1, a - b and a + b - 1 are 0 for everybody but a few where the columns
-nearly agree or nearly exclude one another, and 1 less all columns of one category is 1 for the reference alone. So the rows that move each of these
-are counted too. In a weighted job rows with less than a hundredth of the largest weight count nowhere: the sums hardly hold them.
+A sum over two columns is a sum over the rows that lie away from a point in both: sum x_i z_i, and with it sum (x_i - s)(z_i - t). Where these
+are few, it shows a value they have (one drinker among those who take a drug: the glasses), a weight, or, as a curvature, a chance at every point.
+So every two points of two columns are counted too. Two columns of 0 and 1 are let off where their sum is a number of people and nothing else, in
+linear regression without weights.
+
+Differences show people as single columns do: of two columns of two values each, a - b and a + b - 1 are 0 for everybody but a few where the columns
+nearly agree or nearly exclude one another, two columns of numbers may be the same in all rows but a few, and 1 less all columns of one category is 1
+for the reference alone. So the rows that move each of these are counted too. In a weighted job rows with less than a hundredth of the largest weight
+count nowhere else: the sums hardly hold them; and few rows whose weight is not that of all others would be shown by a job without it.
 
 In a secure sum these counts are summed in a round of their own, before any other sum: the evaluator learns them and nothing else
 where they are too small. A key holder (delegated) sees counts and sums together, and gives nothing out. Where nobody sees pooled
-figures (masked), every client keeps its even share of the thresholds
-in its own rows, which is stricter. Where a client sees them (delegated-to-client), the shares are those of the others, since it can take its own away.
+figures (masked), every client keeps the thresholds in its own rows (`refuse_small_own_cells`), which is stricter. Where a client sees them
+(delegated-to-client), the same for the others, since it can take its own away.
 """
 
 from __future__ import annotations
@@ -48,39 +54,77 @@ def points_of(column: Bounded) -> tuple[Fraction, ...]:
 
 
 def census_of(columns: Columns, job: Job) -> list[int]:
-    """The rows of a client, and for every column and point how many of them lie elsewhere.
+    """The rows of a client, and how many of them lie away from every point, and from every two.
 
     >>> from velado.learning.regression.simulate import small_job
-    >>> census_of({"x": [0] * 9 + [1], "y": [2] * 10}, small_job())
-    [10, 10, 1, 9, 10, 10, 10, 10, 10]
+    >>> census_of({"x": [0] * 9 + [1], "y": [2] * 10}, small_job())[:5]  # -8, and with it -8 once more, 0, 1, 8
+    [10, 10, 1, 9, 10]
     """
     return census_in(encoded_columns(columns, job), job)
 
 
 def census_in(encoded: Sequence[NDArray[Any]], job: Job) -> list[int]:
-    """The same of rows that are encoded already, all of a client's or a part of them."""
+    """The same of rows that are encoded already, all of a client's or a part of them. O(rows x points^2)."""
     scaling = scaling_of(job)
     scales = (*scaling.features, scaling.target)
-    counts = [len(encoded[-1])]
-    for column, scale, values in zip((*job.features, job.target), scales, encoded, strict=True):
-        for point in points_of(column):
-            at = round(point * (1 << scale.bits)) - scale.centre
-            counts.append(int(np.count_nonzero(values != at)))
-    for one, other in _pairs(job):
-        size = 1 << scales[one].bits
-        both = encoded[one] + encoded[other] + 2 * scales[one].centre
-        counts += [int(np.count_nonzero(encoded[one] != encoded[other])), int(np.count_nonzero(both != size))]
+    away = [
+        encoded[place] != round(point * (1 << scales[place].bits)) - scales[place].centre
+        for place, point in _marked(job)
+    ]
+    counts = [len(encoded[-1]), *_together(np.array(away, dtype=bool)).tolist()]
+    for one, other in _twins(job):
+        most = max(scales[one].bits, scales[other].bits)
+        first, second = (
+            (encoded[place] + scales[place].centre).astype(object) * (1 << (most - scales[place].bits))
+            if scales[place].bits != most
+            else encoded[place] + scales[place].centre
+            for place in (one, other)
+        )
+        counts.append(int(np.count_nonzero(first != second)))
     for places in _categories(job):
         held = sum(encoded[place] + scales[place].centre for place in places)
         counts.append(int(np.count_nonzero(held == 0)))
     return counts
 
 
-def _pairs(job: Job) -> list[tuple[int, int]]:
-    """Every two columns, the target too, that lie between 0 and 1."""
-    unit = (Fraction(0), Fraction(1))
-    places = [place for place, one in enumerate((*job.features, job.target)) if one.bounds == unit]
-    return list(combinations(places, 2))
+def weights_census(weights: NDArray[Any] | None, job: Job) -> list[int]:
+    """Of how many rows the weight lies away from each of its points; nothing without a weight. All rows count, light ones too.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> weights_census(np.array([1.0, 0.0]), small_job(weight=Bounded("w", (Fraction(0), Fraction(1)))))
+    [1, 1]
+    """
+    if weights is None or job.weight is None:
+        return []
+    return [int(np.count_nonzero(weights != float(point))) for point in points_of(job.weight)]
+
+
+def _marked(job: Job) -> list[tuple[int, Fraction]]:
+    """Every point of every column, the target's last, by the column's place."""
+    every = (*job.features, job.target)
+    return [(place, point) for place, column in enumerate(every) for point in points_of(column)]
+
+
+_BLOCK = 1 << 16
+
+
+def _together(away: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """How many rows every two of the lists mark, each with itself too: the upper triangle by rows."""
+    counts = np.zeros((len(away), len(away)), dtype=np.int64)
+    for start in range(0, away.shape[1], _BLOCK):
+        part = away[:, start : start + _BLOCK].astype(np.float32)  # sums below 2^24 are exact
+        counts += (part @ part.T).astype(np.int64)
+    return np.asarray(counts[np.triu_indices(len(away))])
+
+
+def _twins(job: Job) -> list[tuple[int, int]]:
+    """Every two columns, the target too, that can have the same value in many rows and elsewhere another."""
+    every = (*job.features, job.target)
+    return [
+        (one, other)
+        for one, other in combinations(range(len(every)), 2)
+        if max(every[one].low, every[other].low) < min(every[one].high, every[other].high)
+    ]
 
 
 def _categories(job: Job) -> list[list[int]]:
@@ -110,19 +154,23 @@ def census_size(job: Job) -> int:
 
     >>> from velado.learning.regression.simulate import small_job
     >>> census_size(small_job())
-    9
+    38
     """
-    single = sum(len(points_of(column)) for column in (*job.features, job.target))
-    return 1 + single + 2 * len(_pairs(job)) + len(_categories(job))
+    points = len(_marked(job))
+    return 1 + points * (points + 1) // 2 + len(_twins(job)) + len(_categories(job))
 
 
 def refuse_small_cells(counts: Sequence[int], job: Job) -> None:
     """Nothing, where the counts of `census_of`, summed over clients, keep the thresholds; else InputError names the columns.
 
     >>> from velado.learning.regression.simulate import small_job
-    >>> refuse_small_cells([30, *[30] * 8], small_job())
+    >>> refuse_small_cells([30, *[30] * 37], small_job())
     """
-    rows, *away = counts
+    _refuse_few_rows(counts[0], job)
+    _refuse(_Cells(counts, job), job)
+
+
+def _refuse_few_rows(rows: int, job: Job) -> None:
     needed = ROWS_FOR_UNKNOWN * job.width
     if rows < needed:
         raise InputError(
@@ -134,15 +182,11 @@ def refuse_small_cells(counts: Sequence[int], job: Job) -> None:
             "With so few rows the sums nearly are the rows.",
             "Fit fewer columns, or bring more rows.",
         )
-    rest, every = iter(away), (*job.features, job.target)
 
-    def few(counts: int) -> bool:
-        return any([0 < next(rest) < job.least_cell for _ in range(counts)])
 
-    places = [place for place, column in enumerate(every) if few(len(points_of(column)))]
-    places += [place for pair in _pairs(job) if few(2) for place in pair]
-    places += [place for made in _categories(job) if few(1) for place in made]
-    small = dict.fromkeys(every[place].name for place in places)
+def _refuse(found: _Cells, job: Job) -> None:
+    names = [column.name for column in (*job.features, job.target)]
+    small = dict.fromkeys(names[place] for place in found.small_columns())
     if small:
         raise InputError(
             say(
@@ -153,16 +197,115 @@ def refuse_small_cells(counts: Sequence[int], job: Job) -> None:
             "The exact sums would show what these few people have.",
             "Leave the column out, join categories, or agree on noise (epsilon).",
         )
+    crossed = [f"{names[one]} x {names[other]}" for one, other in found.small_crossings()]
+    if crossed:
+        raise InputError(
+            say(
+                "Fewer than {least} rows make up the sum over {pairs}.",
+                least=job.least_cell,
+                pairs=", ".join(crossed[:5]),
+            ),
+            "The exact sums would show what these few people have.",
+            "Leave one of the columns out, join categories, or agree on noise (epsilon).",
+        )
+
+
+def refuse_small_weights(counts: Sequence[int], job: Job) -> None:
+    """Nothing, where the counts of `weights_census`, summed over clients, keep the thresholds; else InputError.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> refuse_small_weights([], small_job())
+    """
+    if job.weight is not None and any(0 < count < job.least_cell for count in counts):
+        raise InputError(
+            say(
+                "In {columns} fewer than {least} rows differ from all the others.",
+                columns=job.weight.name,
+                least=job.least_cell,
+            ),
+            "The difference to sums without this weight would show what these few people have.",
+            "Leave the weight out, leave these rows out, or agree on noise (epsilon).",
+        )
+
+
+class _Cells:
+    """A pooled census, read: how many rows lie away from two points at once."""
+
+    def __init__(self, counts: Sequence[int], job: Job, clients: int = 1) -> None:
+        self._job, self._least, self._clients = job, job.least_cell, clients
+        self._rows, rest = counts[0], iter(counts[1:])
+        marked = _marked(job)
+        self._places = [place for place, _ in marked]
+        size = len(marked)
+        self._away = [[0] * size for _ in range(size)]
+        for one in range(size):
+            for other in range(one, size):
+                self._away[one][other] = self._away[other][one] = next(rest)
+        self._rest = list(rest)
+        # Of a column that holds two of its points and nothing else: where one of them, and so the other, is marked.
+        self._two_valued = {
+            self._places[one]: one
+            for one, other in combinations(range(size), 2)
+            if self._places[one] == self._places[other] and self._away[one][other] == 0
+        }
+
+    def _few(self, count: int) -> bool:
+        """Whether a number is small and not 0: of the pooled rows, or of its share where one client counts its own."""
+        return 0 < count * self._clients < self._least
+
+    def _too_few(self, count: int) -> bool:
+        """The same where 0 of one client's own is too few, since others may have some."""
+        return self._few(count) or (not count and self._clients > 1 and self._least > 1)
+
+    def small_columns(self) -> list[int]:
+        """Columns in which few rows lie away from a point or from two, or differ from another column, or have the reference."""
+        out = [
+            self._places[one]
+            for one in range(len(self._places))
+            for other in range(one, len(self._places))
+            if self._places[one] == self._places[other]
+            and (self._too_few if one == other else self._few)(self._away[one][other])
+        ]
+        for (first, one), (second, other) in combinations(sorted(self._two_valued.items()), 2):
+            both = self._away[one][other]
+            differ = self._away[one][one] + self._away[other][other] - 2 * both
+            if self._too_few(differ) or self._too_few(self._rows - differ):
+                out += [first, second]
+        twins, made = _twins(self._job), _categories(self._job)
+        for pair, count in zip(twins, self._rest, strict=False):
+            if self._too_few(count):
+                out += pair
+        for places, count in zip(made, self._rest[len(twins) :], strict=True):
+            if self._too_few(count):
+                out += places
+        return sorted(out)
+
+    def small_crossings(self) -> list[tuple[int, int]]:
+        """Every two columns of whose product few rows have a part, where a sum over the product holds a value of theirs."""
+        size = range(len(self._places))
+        pairs = [pair for pair in combinations(size, 2) if self._too_few(self._away[pair[0]][pair[1]])]
+        places = [(self._places[one], self._places[other]) for one, other in pairs]
+        return list(dict.fromkeys(pair for pair in places if pair[0] != pair[1] and self._tells(*pair)))
+
+    def _tells(self, one: int, other: int) -> bool:
+        """Whether the sum over two columns holds more than a number of rows: a value, a weight, or a chance (curvature)."""
+        job = self._job
+        counted = one in self._two_valued and other in self._two_valued
+        weighted = job.weight is not None or (job.family != "linear" and other != len(job.features))
+        return weighted or not counted
 
 
 def refuse_small_own_cells(columns: Columns, job: Job, taken_away: int = 0) -> None:
-    """Nothing, where one client's own rows keep its even share of the thresholds: if all do, the pooled rows keep them.
+    """Nothing, where one client's own rows keep the thresholds so that the pooled ones do if all clients' do; else InputError.
 
+    Its even share of each threshold, which all clients must have. Rows away from two points of one column, which a column of two values never has, may
+    be none at all: there the pooled rows may be as few as one client's share.
     So do, where *taken_away* is said, the rows of all clients but so many.
 
     >>> from velado.learning.regression.simulate import small_job, small_rows
     >>> refuse_small_own_cells(small_rows(), small_job())
     """
-    rows, *away = census_of(columns, job)
+    counts = census_of(columns, job)
     clients = len(job.of("client")) - taken_away
-    refuse_small_cells([rows * clients, *(max(1, count * clients) for count in away)], job)
+    _refuse_few_rows(counts[0] * clients, job)
+    _refuse(_Cells(counts, job, clients), job)

@@ -8,8 +8,9 @@ sums of part f and S those of all, the path fitted to S - S_f is scored on part 
 The penalty with the least mean over parts is chosen; its standard error is the parts' deviation over sqrt(F), an approximation, since paths of
 two parts share most rows. The parts are summed by themselves, so each keeps the thresholds of an exact release by itself; unions of parts do then too.
 
-A row's part follows from what it holds, and from how many rows before it hold the same, not from chance: the same rows make the same parts in
-every job, so that many jobs do not show the sums of ever other parts.
+A row's part follows from what its columns hold, as they stand in the table, and from how many rows before it hold the same, not from chance or
+encoding: the same rows make the same parts in every job over the same columns, so that many jobs do not show the sums of ever other parts.
+Under other columns, or with another number of parts, they are others.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from velado.errors import InputError
+from velado.learning.crypto.fixed_point import Columns
 from velado.learning.regression.census import refuse_small_cells
 from velado.learning.regression.design_matrix import total
 from velado.learning.regression.exact_solution import spread_of
@@ -35,12 +37,14 @@ from velado.learning.regression.penalty_path import PenaltyPath, Spread, penalty
 Encoded = Sequence[NDArray[Any]]
 
 
-def parts_of(encoded: Encoded, job: Job) -> list[Encoded]:
-    """A client's encoded rows in the job's parts; all of them in one where it has none. O(rows x columns).
+def parts_of(encoded: Encoded, columns: Columns, job: Job) -> list[Encoded]:
+    """A client's encoded rows in the job's parts, which follow from the *columns* they were encoded from; all of them in one where it has none.
+
+    O(rows x columns).
 
     >>> from velado.learning.regression.simulate import small_job
     >>> rows = [np.arange(30), np.arange(30)]
-    >>> parts = parts_of(rows, small_job(moments=True, path="lasso", folds=3))
+    >>> parts = parts_of(rows, {"x": rows[0]}, small_job(moments=True, path="lasso", folds=3))
     >>> sorted(np.concatenate([part[0] for part in parts]).tolist()) == list(range(30))
     True
     """
@@ -48,12 +52,22 @@ def parts_of(encoded: Encoded, job: Job) -> list[Encoded]:
         return [encoded]
     seen: Counter[bytes] = Counter()
     places = []
-    for row in zip(*(column.tolist() for column in encoded), strict=True):
+    for row in zip(*(_spelt(columns[name]) for name in sorted(columns)), strict=True):
         mark = hashlib.blake2b(repr(row).encode(), digest_size=8).digest()
         places.append((int.from_bytes(mark, "big") + seen[mark]) % job.folds)
         seen[mark] += 1
     of_row = np.array(places)
     return [[column[of_row == part] for column in encoded] for part in range(job.folds)]
+
+
+def _spelt(values: object) -> list[object]:
+    """Cells as numbers where all are, else as texts: however a number is written, it is the same."""
+    cells = np.asarray(values)
+    try:
+        found: list[object] = (cells.astype(np.float64) + 0.0).tolist()
+    except ValueError:
+        found = np.char.strip(cells.astype(str)).tolist()
+    return found
 
 
 def cut(figures: Sequence[int], job: Job) -> list[Sequence[int]]:

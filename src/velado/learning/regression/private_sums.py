@@ -199,7 +199,7 @@ def solve_noisy(values: Sequence[int], job: Job, clients: int) -> Solved:
     """Coefficients in the columns' own units from the noisy pooled Z'Z of so many clients, with errors that know of the noise.
 
     The covariance of beta is M^-1 (s^2 A~ + N) M^-1, M = A~ + lambda I: s^2 the residual variance, N the variance of
-    (noise of b) - (noise of A) beta; the penalty's bias lambda M^-1 beta is added in squares. InputError where the noise is as
+    (noise of b) - (noise of A) beta; the penalty's bias, lambda M^-1 A~^-1 b with small eigenvalues of A~ held up, is added in squares. InputError where the noise is as
     large as what the columns hold.
 
     >>> from velado.learning.regression.simulate import small_job
@@ -225,7 +225,8 @@ def solve_noisy(values: Sequence[int], job: Job, clients: int) -> Solved:
     residual = min(max(float(square - 2 * beta @ b + beta @ a @ beta) / rows, 1e-6), 1.0)
     sampled = (basis * np.maximum(eigen, 0.0)) @ basis.T * residual
     noise = off**2 * (np.eye(job.width) * (1 + float(beta @ beta)) + np.outer(beta, beta))
-    bias = ridge * inverse @ beta
+    # What the penalty takes away, of the coefficients without it: where noise hides a direction, half its own length is counted on.
+    bias = basis @ (ridge / (eigen + ridge) * (basis.T @ b) / np.maximum(eigen, width / 2))
     spread = inverse @ (sampled + noise) @ inverse + np.outer(bias, bias)
     way = _to_real(job)
     middle = float(job.target.low + job.target.high) / 2

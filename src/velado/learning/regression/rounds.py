@@ -13,7 +13,14 @@ from dataclasses import replace
 
 from velado.errors import InputError
 from velado.learning.crypto.fixed_point import Columns
-from velado.learning.regression.census import census_in, census_size, weighty
+from velado.learning.regression.census import (
+    census_in,
+    census_size,
+    points_of,
+    refuse_small_weights,
+    weights_census,
+    weighty,
+)
 from velado.learning.regression.design_matrix import (
     encoded_columns,
     flat_bounds,
@@ -56,15 +63,24 @@ def round_bounds(job: Job, number: int) -> list[int]:
     """The most each figure of one client can be in size, in the round of that number.
 
     >>> from velado.learning.regression.simulate import small_job
-    >>> round_bounds(small_job(most_rows=30), 0)
-    [30, 30, 30, 30, 30, 30, 30, 30, 30]
+    >>> set(round_bounds(small_job(most_rows=30), 0))
+    {30}
     """
     if job.noise is not None:
         return private_bounds(job, number) if job.iterated else noisy_bounds(job)
     parts = max(1, job.folds)
     if number == 0:
-        return [job.most_rows] * census_size(job) * parts
+        return [job.most_rows] * (census_size(job) * parts + _weight_counts(job))
     return [figure_bound(job)] * figures_in(job) if job.iterated else flat_bounds(job) * parts
+
+
+def _names(job: Job) -> set[str]:
+    """The columns of a table that a job reads, the weight apart."""
+    return {one.column or one.name for one in (*job.features, job.target)}
+
+
+def _weight_counts(job: Job) -> int:
+    return 0 if job.weight is None else len(points_of(job.weight))
 
 
 class ClientRounds:
@@ -86,12 +102,16 @@ class ClientRounds:
         if job.noise is not None:
             self._noisy = noisy_sums(columns, job, tape)
             return
-        encoded = encoded_columns(columns, job)
-        parts = parts_of(encoded, job)
+        encoded, given = (
+            encoded_columns(columns, job),
+            {name: columns[name] for name in _names(job) if name in columns},
+        )
+        parts = parts_of(encoded, given, job)
         self._newton = NewtonRows(columns, job) if job.iterated else None
         weights = None if self._newton is None else self._newton.weights
-        counted = parts_of(weighty(encoded, weights, job), job)
+        counted = [weighty(encoded, weights, job)] if weights is not None else parts
         self._census = [count for part in counted for count in census_in(part, job)]
+        self._census += weights_census(weights, job)
         self._moments = [
             figure for part in parts for figure in flatten(moments_in(part, job)) if not job.iterated
         ]
@@ -122,7 +142,7 @@ class PooledRounds:
     """What whoever adds the figures makes of them: the next point, or the solution.
 
     >>> from velado.learning.regression.simulate import small_job
-    >>> PooledRounds(small_job()).take(0, [30] * 9, 3)
+    >>> PooledRounds(small_job()).take(0, [30] * 38, 3)
     b'[]'
     """
 
@@ -142,9 +162,11 @@ class PooledRounds:
         if job.noise is not None:
             self.solved = solve_noisy(figures, job, clients)
         elif number == 0:
-            counts = cut(figures, job)
+            split = len(figures) - _weight_counts(job)
+            counts = cut(figures[:split], job)
             check_pooled_rows(sum(part[0] for part in counts), job, clients)
             refuse_small_parts(counts, job)
+            refuse_small_weights(figures[split:], job)
             return point_bytes(self._newton.point if job.iterated else ())
         elif job.iterated:
             self._newton.take(figures)

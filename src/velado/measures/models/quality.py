@@ -5,6 +5,7 @@ What cannot be said of these answers is None and has its reason; nothing is ever
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -160,13 +161,19 @@ LEAST_VALUES = 3
 """Fewer repetitions show no interval: two have one that is thirteen standard errors wide on either side."""
 
 
-def interval(values: Sequence[float], confidence: float = 0.95, overlap: float = 0.0) -> Interval:
+def interval(
+    values: Sequence[float], confidence: float = 0.95, overlap: float = 0.0, asked: int | None = None
+) -> Interval:
     """Mean of *values* over seeds with the corrected resampled interval; fewer than three have none.
 
     mean +- t s sqrt(1/J + *overlap*) for J values, t with J - 1 degrees of freedom (Nadeau and Bengio 2003, *Machine
     Learning* 52, eq. 10). *overlap* is n_test / n_train: seeds split one table, so their test parts share rows, and values
     of J seeds say less than J values of J tables would. With 0 it is Student's, for values that share nothing but what
     they are about.
+
+    *asked* says that the values are differences of two shares of so many test rows. Such a difference d is at least |d| times so many rows on which
+    the two answer unlike, so that its deviation is at least sqrt(|d| / asked), and never less than that of one row: few seeds that happen to
+    agree do not make it certain.
 
     >>> interval([0.5]), interval([])
     (Interval(mean=0.5, low=None, high=None, count=1, error=None), Interval(mean=None, low=None, high=None, count=0, error=None))
@@ -181,7 +188,10 @@ def interval(values: Sequence[float], confidence: float = 0.95, overlap: float =
     mean = float(numbers.mean())
     if numbers.size < LEAST_VALUES:
         return Interval(mean, count=int(numbers.size))
-    error = float(numbers.std(ddof=1) * np.sqrt(1 / numbers.size + overlap))
+    spread = float(numbers.std(ddof=1))
+    if asked:
+        spread = max(spread, math.sqrt(max(abs(mean), 1 / asked) / asked))
+    error = spread * math.sqrt(1 / numbers.size + overlap)
     half = float(t.ppf((1 + confidence) / 2, numbers.size - 1)) * error
     return Interval(mean, mean - half, mean + half, int(numbers.size), error)
 

@@ -183,7 +183,9 @@ def _would_decide(made: Choice) -> str:
             "A table of about {rows} rows would decide; more seeds of this one would not.",
             rows=number(made.rows, 0),
         )
-    return say("The loss lies at the limit itself: set another limit, or try other settings.")
+    return say(
+        "The mean loss lies so near the limit that no number of seeds or rows can be named: set another limit, or try other settings."
+    )
 
 
 def _what_it_leaves(study: Analysis, chosen: StudyRow) -> str:

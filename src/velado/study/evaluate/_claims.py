@@ -183,7 +183,7 @@ def above_majority(study: Analysis, setting: ReleaseSetting) -> tuple[Above, ...
     for (model,), part in cells.group_by(["model"], maintain_order=True):
         gains = (part.get_column("accuracy") - part.get_column("majority")).to_list()
         right = fmean(part.get_column("accuracy").to_list())
-        gain = study.estimate(gains, study.overlap)
+        gain = study.estimate(gains, study.overlap, drops=True)
         found.append(Above(str(model), right, gain, _clear(gains, gain)))
     return tuple(sorted(found, key=lambda one: -one.accuracy))
 

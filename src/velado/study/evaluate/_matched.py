@@ -74,7 +74,9 @@ def beside(
         one, two = study.drops_of(first, model), study.drops_of(second, model)
         both = [seed for seed in own if seed in one and seed in two]
         gain = study.estimate(
-            ((1 - weight) * one[seed] + weight * two[seed] - own[seed] for seed in both), study.overlap
+            ((1 - weight) * one[seed] + weight * two[seed] - own[seed] for seed in both),
+            study.overlap,
+            drops=True,
         )
         if gain.mean is None:
             continue

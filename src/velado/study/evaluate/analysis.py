@@ -331,16 +331,23 @@ class Analysis:
             own = dict(zip(labels, values[3:], strict=True))
             shared = self.overlap_of(str(own["protocol"])) if "protocol" in own else overlap
             found = {
-                name: possible(name, self.estimate(part.get_column(name), shared or 0.0)) for name in numbers
+                name: possible(name, self.estimate(part.get_column(name), shared or 0.0, "drop_" in name))
+                for name in numbers
             }
             setting = ReleaseSetting(*values[:3])
             out.append(StudyRow(setting=setting, seeds=part.height, numbers=MappingProxyType(found), **own))
         return tuple(out)
 
-    def estimate(self, values: Iterable[float | None], overlap: float) -> Interval:
-        """Mean and interval of what is known of *values*, whose test parts share *overlap*."""
-        known = [value for value in values if value is not None]
-        return interval(known, self.material.recipe.analyses.confidence, overlap)
+    def estimate(self, values: Iterable[float | None], overlap: float, drops: bool = False) -> Interval:
+        """Mean and interval of what is known of *values*, whose test parts share *overlap*; *drops* are differences of two qualities."""
+        known, asked = [value for value in values if value is not None], self._asked if drops else None
+        return interval(known, self.material.recipe.analyses.confidence, overlap, asked)
+
+    @cached_property
+    def _asked(self) -> int | None:
+        """How many test rows a model of classes is asked about; None of other models, whose quality is no share of rows."""
+        cells = self.done.filter((pl.col("kind") == "model") & pl.col("accuracy").is_not_null())
+        return int(float(str(cells.get_column("test_rows").median() or 0))) or None
 
     @cached_property
     def tradeoff(self) -> tuple[StudyRow, ...]:
@@ -380,12 +387,12 @@ class Analysis:
         """What *setting* lost in the seeds that choose, over all models."""
         seeds = choosing(self.material.recipe.anonymization.seeds)
         found = self._drops.get((setting, None), {})
-        return self.estimate((found.get(seed) for seed in seeds), self.overlap)
+        return self.estimate((found.get(seed) for seed in seeds), self.overlap, drops=True)
 
     def gain(self, first: ReleaseSetting, second: ReleaseSetting, model: str) -> Interval:
         """How much more of the main quality *model* keeps with *first* than with *second*, seed by seed."""
         one, two = self.drops_of(first, model), self.drops_of(second, model)
-        return self.estimate((two[seed] - one[seed] for seed in one if seed in two), self.overlap)
+        return self.estimate((two[seed] - one[seed] for seed in one if seed in two), self.overlap, drops=True)
 
     @cached_property
     def models_asked(self) -> tuple[str, ...]:
