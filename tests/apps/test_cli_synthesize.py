@@ -149,9 +149,10 @@ def test_what_cannot_be_compared_is_told_to_the_owner_and_the_table_still_leaves
     told = json.loads((place / "out" / "private" / "measured.json").read_text("utf-8"))
     assert "declared bounds" in told["no_models"]
     failed = {one["name"]: one["failed"] for one in told["tables"]}
-    assert not failed["synthetic"] and not failed["microaggregate"] and "declared bounds" in failed["k=5"]
+    # Values that are not declared, and numbers beyond their bounds, are for every table what they are for the synthetic one.
+    assert not any(failed.values()) and "k=5" in failed
     page = (place / "out" / "private" / "report.html").read_text("utf-8")
-    assert "Not made:" in page and "Models were not tried" in page
+    assert "Not made:" not in page and "Models were not tried" in page
     assert (place / "out" / "release" / "table.csv").is_file()
 
 

@@ -93,12 +93,17 @@ def test_undeclared_values_are_blanks_in_every_table(table: Table) -> None:
     """A typo that the schema does not list, and a number that is none, leave no comparison unmade."""
     odd = table.frame.with_columns(
         ill=pl.when(pl.int_range(600) < 5).then(pl.lit("yess")).otherwise("ill"),
-        age=pl.when(pl.int_range(600) == 7).then(pl.lit("?")).otherwise("age"),
+        age=pl.when(pl.int_range(600) == 7)
+        .then(pl.lit("?"))
+        .when(pl.int_range(600) == 9)
+        .then(pl.lit("1e9"))
+        .otherwise("age"),
         ward=pl.when(pl.int_range(600) < 3).then(pl.lit("q")).otherwise("ward"),
     )
     cleaned = _declared(table.with_frame(odd), axes_of(SCHEMA, Unit("who", 2)))
     # Wards refuse blanks, so those rows are left out, as they are of the synthetic table.
     assert cleaned.rows == 597 and cleaned.frame["ill"].null_count() == 2
     assert cleaned.frame["age"].null_count() == 1 and cleaned.frame["ward"].null_count() == 0
+    assert "99" in cleaned.frame["age"].to_list() and "1e9" not in cleaned.frame["age"].to_list()
     tried = try_synthetic(table.with_frame(odd), Budget.epsilon(500), Unit("who", 2), Wanted())
     assert not any(one.failed for one in tried.tables)

@@ -201,11 +201,14 @@ def _crowd(
 
 
 def _declared(lesson: Table, axes: Sequence[Axis]) -> Table:
-    """The rows as every synthetic table sees them: what a column does not declare is a blank, or its row is left out."""
+    """The rows as every synthetic table sees them: what a column does not declare is a blank, or its row is left out; numbers stop at their bounds."""
     frame, kept = lesson.frame, np.ones(lesson.rows, dtype=bool)
     for axis, codes in zip(axes, _codes(frame, axes, lesson), strict=True):
         undeclared = codes == axis.declared
-        frame = frame.with_columns(frame.get_column(axis.column).set(pl.Series(undeclared), None))
+        column = frame.get_column(axis.column)
+        if axis.grid is not None and column.dtype == pl.String:
+            column = axis.moved(column, lesson.schema.missing_values)
+        frame = frame.with_columns(column.set(pl.Series(undeclared), None))
         if not axis.blanks:
             kept &= ~undeclared
     return lesson.with_frame(frame.filter(pl.Series(kept)))

@@ -105,6 +105,15 @@ class Axis:
             texts = series.cast(pl.String)
             found = texts.replace_strict(places, default=len(self.texts), return_dtype=pl.Int32)
             return found.fill_null(len(self.texts)).to_numpy()
+        given = self.given(series, missing)
+        with np.errstate(invalid="ignore", over="ignore"):
+            near = np.floor(given / float(self.grid.step) + 0.5)
+        index = np.clip(np.nan_to_num(near), self.grid.low, self.grid.high).astype(np.int64)
+        bins = np.searchsorted(np.array(self.edges), index, side="right") - 1
+        return np.where(np.isnan(given), self.declared, bins).astype(np.int32)
+
+    def given(self, series: pl.Series, missing: Sequence[str]) -> NDArray[np.float64]:
+        """The numbers that texts or numbers in memory are read as, NaN for what is none."""
         if series.dtype == pl.String:
             numbers = series.set(series.is_in(list(missing)), None)
             if self.decimal != ".":
@@ -114,12 +123,19 @@ class Axis:
             values = numbers.str.strip_chars().cast(pl.Float64, strict=False)
         else:
             values = series.cast(pl.Float64)
-        given = values.fill_null(float("nan")).to_numpy()
-        with np.errstate(invalid="ignore", over="ignore"):
-            near = np.floor(given / float(self.grid.step) + 0.5)
-        index = np.clip(np.nan_to_num(near), self.grid.low, self.grid.high).astype(np.int64)
-        bins = np.searchsorted(np.array(self.edges), index, side="right") - 1
-        return np.where(np.isnan(given), self.declared, bins).astype(np.int32)
+        return values.fill_null(float("nan")).to_numpy()
+
+    def moved(self, series: pl.Series, missing: Sequence[str]) -> pl.Series:
+        """The texts of a column of numbers, those beyond its bounds as the bound that they count as; others as they are."""
+        assert self.grid is not None
+        given = self.given(series, missing)
+        ends = (self.grid.value(self.grid.low), self.grid.value(self.grid.high))
+        with np.errstate(invalid="ignore"):
+            beyond = (given < ends[0]), (given > ends[1])
+        texts = series.cast(pl.String)
+        for out, index in zip(beyond, (self.grid.low, self.grid.high), strict=True):
+            texts = texts.set(pl.Series(out), self._text(index))
+        return texts
 
 
 def _decimals(column: Column, grid: Grid, cut: int) -> int | None:
