@@ -25,7 +25,7 @@ from velado.engines.row_source import Recoding, RowSource, as_read
 from velado.errors import EngineError, OutputError, TableError
 from velado.release.goal import check_published
 from velado.release.guarantees._guarantee import Verdict
-from velado.release.methods import Mondrian, Progressive
+from velado.release.methods import MDAV, Mondrian, Progressive
 from velado.release.sources.source_check import check_source, published_groups
 from velado.release.sources.source_release import plan_release, prepare_source
 from velado.release.sources.source_written import check_written
@@ -114,6 +114,18 @@ def test_the_default_method_publishes_the_same_table_from_a_server(loaded: tuple
         assert by_postgres(case, url, load(url, names, case.frame), judge=False) == expected, f"seed {seed}"
         seen.append(expected[0])
     assert seen.count("held") >= 6, seen
+
+
+@pytest.mark.parametrize("method", [MDAV(), Mondrian(cut="relaxed")], ids=lambda method: method.name)
+def test_methods_that_part_equal_rows_publish_the_same_table_from_a_server(
+    method: object, loaded: tuple[str, list[str]]
+) -> None:
+    url, names = loaded
+    for seed in range(400, 404):
+        case = replace(random_case(seed), method=method)
+        expected = in_memory(case)
+        assert expected[0] == "held"
+        assert by_postgres(case, url, load(url, names, case.frame), judge=False) == expected, f"seed {seed}"
 
 
 def every_verdict(case: Case, path: Path, *engines: RowSource) -> list[Verdict]:
