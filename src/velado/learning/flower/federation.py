@@ -79,7 +79,9 @@ class Federation:
             "not secure-sum: an update is shortened to so many times the median length; 0: not at all", ge=0
         ),
     ] = 2.0
-    trim: Annotated[float, Setting("trimmed-mean: share of clients left out at each end, at least one", gt=0, lt=0.5)] = 0.2
+    trim: Annotated[
+        float, Setting("trimmed-mean: share of clients left out at each end, at least one", gt=0, lt=0.5)
+    ] = 0.2
     minimum_clients: Annotated[
         int,
         Setting(
