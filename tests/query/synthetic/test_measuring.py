@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 from itertools import product
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from velado.errors import QueryRefused
 from velado.query.synthetic.axes import axes_of
 from velado.query.synthetic.measuring import Step, Till, measure, score, wins_adaptive
 from velado.query.synthetic.microaggregate import group_sums, microaggregate, shown
-from velado.query.synthetic.synthesize import RowCounts
+from velado.query.synthetic.synthesize import Method, RowCounts
 from velado.query.unit import Unit
 from velado.randomness import seeded
 
@@ -34,7 +35,8 @@ def textbook(step: Step, measure: str) -> float:
     return ratio if step.mechanism == "laplace" else ratio**2 / 2
 
 
-@pytest.mark.parametrize("way", ["tree", "adaptive", "microaggregate"])
+# Every way there is: one that is added and then runs another under its name fails here.
+@pytest.mark.parametrize("way", [one for one in get_args(Method) if one != "auto"])
 @pytest.mark.parametrize("kind", ["epsilon", "rho"])
 @pytest.mark.parametrize("unit", [Unit(), Unit("home", 3)])
 def test_all_steps_together_cost_the_total_by_the_textbook(way, kind, unit):

@@ -1,6 +1,7 @@
 """A synthetic table as somebody gets it: paid, declared values alone, the same again for nothing, and refused where it must be."""
 
 from fractions import Fraction
+from typing import get_args
 
 import numpy as np
 import polars as pl
@@ -16,7 +17,7 @@ from velado.query.engines import engine_for_table
 from velado.query.store import memory_ledger, open_ledger
 from velado.query.synthetic.axes import Axis, axes_of
 from velado.query.synthetic.measuring import Till, measure
-from velado.query.synthetic.synthesize import RowCounts, Wanted, from_engine, synthesize
+from velado.query.synthetic.synthesize import Method, RowCounts, Wanted, from_engine, synthesize
 from velado.query.unit import Unit
 from velado.randomness import seeded
 
@@ -43,7 +44,7 @@ def people(rows: int = 300) -> pl.DataFrame:
     )
 
 
-@pytest.mark.parametrize("method", ["tree", "adaptive", "microaggregate"])
+@pytest.mark.parametrize("method", get_args(Method))
 @pytest.mark.parametrize("spent", [{"epsilon": 20}, {"rho": 20}, {"epsilon": "0.01"}])
 def test_the_table_holds_declared_values_and_blanks_alone(method, spent):
     found = synthesize(people(), SCHEMA, method=method, **spent)
