@@ -175,7 +175,7 @@ def lower_bound(
         best = max(
             best,
             pair_prices(
-                data, k, None if whole else _PART[effort], MOST_PAIRS * (5 if effort == "tight" else 1)
+                data, k, None if whole else _PART[effort], MOST_PAIRS * (2 if effort == "tight" else 1)
             ),
             key=lambda price: float(price.sum()),
         )

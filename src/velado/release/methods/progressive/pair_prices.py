@@ -33,9 +33,10 @@ _TABLED = 1024
 """A taxonomy's values are told apart by so many nodes at most: a table of their distances has the square of it."""
 _BLOCK, _LARGE_BLOCK, _LARGE = 24, 128, 100_000
 """Tuples in a block; from so many on in all, blocks are larger: few rows look at all blocks then."""
-_STEPS = 300
-MOST_PAIRS = 1_200_000
-"""Pairs of a tuple and one near it that are listed, about: some seconds of steps."""
+_STEPS, _FEWER_STEPS, _FEW_PAIRS = 300, 60, 1_200_000
+"""Subgradient steps, and those of lists of more pairs than that: the last 240 gained next to nothing there."""
+MOST_PAIRS = 3_200_000
+"""Pairs of a tuple and one near it that are listed, about: some seconds, and half a gigabyte."""
 
 
 class PairSpace(NamedTuple):
@@ -412,7 +413,8 @@ def pair_prices(data: EncodedTable, k: int, part: int | None = None, most: int =
     rows = np.arange(priced) if whole else _apart_most(space, blocks, priced)
     near, tuples = _listed(space, blocks, rows, wanted)
     prices = np.zeros(space.weight.size)
-    prices[tuples] = _ascend(near, k, _STEPS, _kth(near, k - 1)) * k / (k * k // 4)
+    steps = _STEPS if priced * wanted <= _FEW_PAIRS or most > MOST_PAIRS else _FEWER_STEPS
+    prices[tuples] = _ascend(near, k, steps, _kth(near, k - 1)) * k / (k * k // 4)
     # A dropped row costs all its columns: no price may be higher.
     return np.minimum(prices, sum(column.weight for column in data.columns))[space.of_row]
 
