@@ -240,6 +240,14 @@ def test_the_same_bytes_of_other_people_are_another_release(tmp_path: Path, hist
     assert same[0] == same[1] and told(history)[0] == 2
 
 
+def test_an_entry_of_an_unknown_kind_is_not_passed_over(tmp_path: Path, history: Path) -> None:
+    with history_held(history, KEY) as file:
+        file.append({"kind": "withdrawn"})
+    with pytest.raises(HistoryError, match="unknown kind"):
+        send(table(0), tmp_path / "a", history)
+    assert not (tmp_path / "a").exists()
+
+
 def test_a_torn_entry_is_cut_off(tmp_path: Path, history: Path) -> None:
     send(table(0), tmp_path / "a", history)
     whole = history.read_bytes()

@@ -165,6 +165,7 @@ def test_counts_of_groups_stand_in_the_place_of_values(tmp_path: Path, history: 
             assert labels.setdefault(who, label) == label  # a group is for life
         promise = json.loads((done.public / "manifest.json").read_text())["promise"]["over_time"]
         assert promise["type"] == "guaranteed" and promise["together"] == "values"
+        assert any("rows name groups in the place of values" in line for line in done.release.warnings)
     true = dict(frame.select("id", "illness").iter_rows())
     members: dict[str, Counter[str]] = {}
     for who, label in labels.items():

@@ -33,6 +33,8 @@ from velado.text import say, say_n
 
 Hashes = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]
+KINDS = ("release", "confirmed", "forgotten", "sealed")
+"""What an entry may be. One of another kind is an error: passed over, it would be promised on as if it were not there."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -195,6 +197,12 @@ class Record:
     @classmethod
     def of(cls, entries: Sequence[Said]) -> Record:
         """The releases of the *entries* of a file, in their order."""
+        if any(one.said["kind"] not in KINDS for one in entries):
+            raise HistoryError(
+                "The history holds an entry of an unknown kind.",
+                "It may be an erasure, or a release, that this version of velado does not know how to count.",
+                "Use the version of velado that wrote it.",
+            )
         begun = [one for one in entries if one.said["kind"] == "release"]
         total = sum(int(one.said["new"]) for one in begun)
         people = list[tuple[Said, int]]()
@@ -330,6 +338,7 @@ class ToldByReleases:
     pending: bool = False
     sealed_anew: int = 0
     strangers: bool = False
+    grouped: bool = False
 
     def sentences(self) -> tuple[str, ...]:
         """The figures for the owner, what was noticed about the history first."""
@@ -385,7 +394,14 @@ class ToldByReleases:
                 share=self.exactly.share,
             )
         )
-        if self.certain is None:
+        if self.grouped:
+            out.append(
+                say(
+                    "Sensitive values that follow with certainty were not looked for: rows name groups in the place of values, and the "
+                    "counts of each group (values.csv) are what is told of them."
+                )
+            )
+        elif self.certain is None:
             out.append(
                 say(
                     "Sensitive values that follow with certainty were not looked for: that needs one sensitive column with at most "
@@ -427,6 +443,7 @@ def told_by(record: Record, k: int, trouble: str = "", pending: bool = False) ->
         pending=pending,
         sealed_anew=record.sealed_anew,
         strangers=_all_strangers(record),
+        grouped=record.held is not None and record.held.what == "values",
     )
 
 

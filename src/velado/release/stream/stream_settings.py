@@ -327,7 +327,11 @@ class StreamSettings:
         if self.sink.kind != "folder" and not self.sink.topic:
             raise _lacks("sink", self.sink.kind, "topic")
         if self.sink.kind == "kafka" and not self.source.servers:
-            raise _lacks("source", "kafka", "servers")
+            raise ParameterError(
+                "[sink] is of kind kafka, and [source] names no 'servers': a sink's broker is that of [source].",
+                "Where to write cannot be known.",
+                "Add servers to [source].",
+            )
 
 
 def _check_totals(asked: StreamSettings) -> None:

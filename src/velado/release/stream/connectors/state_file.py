@@ -141,7 +141,7 @@ class StateFile:
 def _older(reason: Sentence) -> TableError:
     return TableError(
         say("The state of the stream is not the one that was written last ({reason}).", reason=reason),
-        "Windows that left since are not in it: people of this epoch would be published in other crowds than those they were published in.",
+        "Windows may have left that are not in it: people of this epoch would be published in other crowds than those they were published in.",
         "Put the newest one back. If it is lost, let the epoch end, and begin a new stream with folders of its own for state and windows.",
     )
 
