@@ -178,21 +178,34 @@ def package_version(name: str) -> str:
 def public_schema(schema: Schema, key: Key) -> dict[str, object]:
     """The schema with each taxonomy replaced by its builder, options and keyed digest: its labels are values.
 
+    So are texts that mean no value: a cell of the original that is blank in what leaves. Their number and keyed digest stand there.
+
     >>> from velado.testing.examples import small_release
     >>> public_schema(small_release().release.table.schema, Key(bytes(range(40))))["columns"]["illness"]
     {'role': 'sensitive', 'kind': 'categorical'}
     """
     columns = {name: column.to_dict() for name, column in schema.columns.items()}
     for name, column in schema.columns.items():
+        if column.missing_values is not None:
+            columns[name]["missing_values"] = _no_values(column.missing_values, key)
         spec = column.taxonomy
         if spec is None:
             continue
         entry: dict[str, object] = {"builder": spec.builder, **spec.options}
         content = spec.tree if spec.tree is not None else spec.paths
         if content is not None:
-            text = json.dumps(content, ensure_ascii=False, sort_keys=True)
-            entry["keyed_sha256"] = key.digest(text.encode())
+            entry["keyed_sha256"] = _keyed(content, key)
         columns[name]["taxonomy"] = entry
     # Where the owner keeps the accounts of questions is nobody else's business.
     document = replace(schema, dataset=replace(schema.dataset, ledger="")).to_dict()
+    if "missing_values" in document.get("table", {}):
+        document["table"]["missing_values"] = _no_values(schema.missing_values, key)
     return {**document, "columns": columns}
+
+
+def _no_values(texts: Sequence[str], key: Key) -> dict[str, object]:
+    return {"texts": len(texts), "keyed_sha256": _keyed(sorted(texts), key)}
+
+
+def _keyed(content: object, key: Key) -> str:
+    return key.digest(json.dumps(content, ensure_ascii=False, sort_keys=True).encode())

@@ -9,20 +9,25 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from velado.data.io import read_table
 from velado.data.keys import Key, owner_key
+from velado.data.normal import value_codes
 from velado.data.release_folder import ReleaseFiles, read_bytes, read_release_files
 from velado.data.schema import Schema
 from velado.data.staging import write_file
+from velado.data.table import Table
 from velado.errors import EvidenceRefused, InputError, ParameterError
+from velado.measures.risk.rows_together import ToldTogether, told_together
 from velado.release.guarantees import GUARANTEES
 from velado.release.guarantees._guarantee import Guarantee
 from velado.release.side_doors import promise_with_side_doors
 from velado.release.verify import verify
 from velado.report.evidence.archive import LARGEST
-from velado.report.evidence.document import Document, Given
+from velado.report.evidence.document import Document, Given, all_columns
 from velado.report.evidence.laws import LAWS
 from velado.report.evidence.pack import EvidencePack, ReadPack, files_of, make_pack, read_pack
 from velado.report.evidence.signature import fingerprint, public_half, read_key_line
@@ -146,6 +151,37 @@ def _check_told(manifest: Document, measured: Document | None, source: Path) -> 
         # A file shows at most as much as the table in memory: a blank and an empty text are one there.
         if smallest is not None and smallest > promise_with_side_doors(frame, quasi, columns):
             raise _differs()
+    _check_together(measured, frame, told_together(frame))
+
+
+def _check_together(measured: Document, frame: pl.DataFrame, found: ToldTogether) -> None:
+    """What all published columns together tell apart is told as it is: rows, or people if *found* counts them, exactly.
+
+    Where people are told and rows were counted it is told as no less than the rows show.
+    """
+    told = all_columns(measured)
+    if told is None:
+        return
+    if told["unit"] != found.unit:
+        wrong = told["alone"] < least_alone(told["units"], found)
+    else:
+        blanks = any(frame.select(pl.all().cast(pl.String).fill_null("").eq("").any()).row(0))
+        # Here too a file may show less: where it has no blank cell, it shows the same.
+        wrong = told["alone"] < found.alone or (told["alone"] > found.alone and not blanks)
+        wrong = wrong or told["units"] != found.units
+    if wrong:
+        raise _differs()
+
+
+def least_alone(people: int, rows: ToldTogether) -> int:
+    """How many of *people* are at least like nobody else, by the rows of their table that are like no other.
+
+    Such a row is of somebody like nobody else, so at most as many people as there are other rows may be like somebody.
+
+    >>> least_alone(1700, ToldTogether("rows", 2000, 2000)), least_alone(30, ToldTogether("rows", 60, 4))
+    (1700, 1)
+    """
+    return max(people - (rows.units - rows.alone), min(rows.alone, 1))
 
 
 def _guarantees(manifest: Document) -> list[Guarantee]:
@@ -178,15 +214,13 @@ def bare_schema(manifest: Document) -> Schema:
                 "identifier",
                 "reason",
                 "missing",
-                "missing_values",
                 "case",
             )
         }
         for name, column in schema["columns"].items()
     }
-    table = {
-        k: v for k, v in schema.get("table", {}).items() if k in ("missing", "missing_values", "decimal")
-    }
+    # Texts that meant no value are no part of it: they are blank in what was published.
+    table = {k: v for k, v in schema.get("table", {}).items() if k in ("missing", "decimal")}
     return Schema.from_dict({"table": table, "columns": columns})
 
 
@@ -244,7 +278,7 @@ class CheckedEvidence:
     """A pack that holds together, and what it was held against.
 
     *pinned*: it was signed with the key that was given. *counted* is the fresh count of the table, None where none was given;
-    *people* says that people were counted too.
+    *people* says that people were counted too. *together* is a fresh count of what all published columns tell apart.
 
     >>> from velado.testing.examples import small_evidence
     >>> verify_evidence(small_evidence().content).pinned
@@ -255,6 +289,7 @@ class CheckedEvidence:
     pinned: bool
     counted: Mapping[str, Any] | None
     people: bool = False
+    together: ToldTogether | None = None
 
     @property
     def document(self) -> Document:
@@ -318,9 +353,32 @@ class CheckedEvidence:
                         "people with --original and --rows."
                     )
                 )
+            lines += self._of_all_columns()
         if not self.document["found"]["holds"]:
             lines.append(say("Not every promise holds, and the pack says so."))
         return lines
+
+    def _of_all_columns(self) -> list[str]:
+        """What of the people, or rows, that all published columns tell apart was counted, and what is believed."""
+        told = all_columns(self.document["measured"])
+        if told is None or self.together is None:
+            return []
+        figures = {"alone": told["alone"], "of": told["units"]}
+        if told["unit"] == self.together.unit:
+            return [
+                say(
+                    "So were those like nobody else by all published columns together: {alone:,} of {of:,}.",
+                    **figures,
+                )
+            ]
+        return [
+            say(
+                "The pack says that by all published columns together {alone:,} of {of:,} people are like nobody else. The table "
+                "shows that, of so many people, it is {least:,} at least; the rest is believed.",
+                **figures,
+                least=least_alone(told["units"], self.together),
+            )
+        ]
 
     def facts(self) -> dict[str, Any]:
         """As plain values."""
@@ -334,6 +392,7 @@ class CheckedEvidence:
             "pages_compared": self.pack.same_version,
             "table_counted": None if self.counted is None else dict(self.counted),
             "people_counted": self.people,
+            "all_columns_counted": None if self.together is None else asdict(self.together),
             "unit": self.document["found"]["unit"],
             "every_promise_holds": self.document["found"]["holds"],
             "verdicts": self.document["manifest"]["promise"]["verdicts"],
@@ -375,8 +434,10 @@ def verify_evidence(
         )
     if table is None:
         return CheckedEvidence(pack=read, pinned=key is not None, counted=None)
-    counted, people = _counted(read.document, Path(table), original, rows)
-    return CheckedEvidence(pack=read, pinned=key is not None, counted=counted, people=people)
+    counted, people, together = _counted(read.document, Path(table), original, rows)
+    return CheckedEvidence(
+        pack=read, pinned=key is not None, counted=counted, people=people, together=together
+    )
 
 
 def _given_key(key: str | Path) -> str:
@@ -391,7 +452,7 @@ def _given_key(key: str | Path) -> str:
 
 def _counted(
     document: Document, table: Path, original: str | Path | None, rows: str | Path | None
-) -> tuple[dict[str, Any], bool]:
+) -> tuple[dict[str, Any], bool, ToldTogether]:
     manifest = document["manifest"]
     if hashlib.sha256(read_bytes(table)).hexdigest() != manifest["output"]["sha256"]:
         raise EvidenceRefused(
@@ -404,9 +465,14 @@ def _counted(
         _check_told(manifest, document["measured"], table)
         if counted != document["counted"]:
             raise _differs()
+        frame = read_table(table).frame
         if original is None or rows is None:
-            return counted, False
-        with_people = count_table(manifest, table, _people(manifest, original, rows))
+            return counted, False, told_together(frame)
+        people = _people(manifest, original, rows)
+        with_people = count_table(manifest, table, people)
+        together = told_together(frame, _codes(manifest, people))
+        if document["measured"] is not None:
+            _check_together(document["measured"], frame, together)
     except InputError as error:
         raise EvidenceRefused(
             "The table cannot be counted by what the pack says of it.", error.what, "Do not rely on the pack."
@@ -417,7 +483,15 @@ def _counted(
         (v["guarantee"], v["achieved"], v["holds"]) for v in again
     ]:
         raise _differs()
-    return counted, bool(told)
+    return counted, bool(told), together
+
+
+def _codes(manifest: Document, people: pl.Series) -> npt.NDArray[np.int32]:
+    """Whose each row is, as codes; two spellings of one person are one."""
+    person = bare_schema(manifest).person
+    assert person is not None
+    rows = pl.DataFrame({person.name: people.cast(pl.String)})
+    return value_codes(Table.of(rows, Schema({person.name: person}), undeclared="keep"), person)[0]
 
 
 def _people(manifest: Document, original: str | Path, rows: str | Path) -> pl.Series:
@@ -439,7 +513,18 @@ def _people(manifest: Document, original: str | Path, rows: str | Path) -> pl.Se
             "Give rows.csv of the private folder of this release.",
         )
     found: pl.Series = frame[person].gather(places)
-    return found
+    nobody = _nobody(manifest, person, Path(rows).parent / "recipe.toml")
+    return found.set(found.cast(pl.String).is_in(nobody).fill_null(False), None) if nobody else found
+
+
+def _nobody(manifest: Document, person: str, recipe: Path) -> list[str]:
+    """The texts that mean nobody: the pack tells how many there are, the recipe beside the row numbers which."""
+    declared = manifest["schema"]
+    told = declared["columns"][person].get("missing_values", declared.get("table", {}).get("missing_values"))
+    if told is None or not told["texts"] or not recipe.is_file():
+        return []
+    texts = read_recipe(recipe).schema.missing_texts(person)
+    return list(texts) if len(texts) == told["texts"] else []
 
 
 def _differs() -> EvidenceRefused:

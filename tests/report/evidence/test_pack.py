@@ -579,3 +579,56 @@ def test_hipaa_puts_columns_under_its_eighteen_identifiers(folder) -> None:
     for letter, column in (("A", "–"), ("B", "city"), ("C", "age"), ("H", "patient")):
         row = page[page.index(f"<td>({letter})</td>") :].split("</tr>")[0]
         assert column in row, letter
+
+
+def test_what_all_columns_tell_apart_is_counted_anew(folder, pack) -> None:
+    table, original, rows = (
+        folder / "release/table.csv",
+        folder.parent / "original.csv",
+        folder / "private/rows.csv",
+    )
+    true = pack.document["measured"]["all_columns"]
+    assert true["unit"] == "people" and 0 < true["alone"] <= true["units"]
+
+    def told(alone: int) -> bytes:
+        return altered(pack, lambda document: document["measured"]["all_columns"].update(alone=alone))
+
+    refused(told(0), match="Counted anew", table=table)
+    exact = {"table": table, "original": original, "rows": rows}
+    found = verify_evidence(pack.content, now=LATER, **exact)
+    assert found.together is not None and found.together.alone == true["alone"]
+    assert any("like nobody else" in line for line in found.lines())
+    for other in {0, true["alone"] - 1, true["alone"] + 1} - {true["alone"]}:
+        if 0 <= other <= true["units"]:
+            refused(told(other), match="Counted anew", **exact)
+    bounded = verify_evidence(pack.content, table=table, now=LATER)
+    assert any("is believed" in line for line in bounded.lines())
+    with speaking("pt"):
+        assert any("acredita" in line for line in bounded.lines())
+
+
+def test_rows_that_all_columns_tell_apart_are_counted_exactly(tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        {"age": [20 + n // 4 for n in range(40)], "note": [f"n{n // 2}" for n in range(38)] + ["a", "b"]}
+    )
+    schema = Schema.from_dict({"columns": {"age": {"role": "quasi"}, "note": {"role": "sensitive"}}})
+    publish(frame, schema, "mondrian", k=4, out=tmp_path / "out", key=OWNER)
+    made = gather_evidence(tmp_path / "out", "lgpd", key=OWNER, now=NOW)
+    table = tmp_path / "out/release/table.csv"
+    assert made.document["measured"]["all_columns"] == {"unit": "rows", "units": 40, "alone": 2}
+    assert any("2 of 40" in line for line in verify_evidence(made.content, table=table, now=LATER).lines())
+    for alone in (1, 3):
+        forged = altered(made, lambda document, n=alone: document["measured"]["all_columns"].update(alone=n))
+        refused(forged, match="Counted anew", table=table)
+
+
+def test_a_number_too_large_to_compute_with_is_refused(pack) -> None:
+    def huge(document: dict[str, Any]) -> None:
+        document["measured"]["sdc"]["suppressed"] = 10**400
+
+    document = json.loads(pack.files["evidence.json"])
+    huge(document)
+    files = dict(pack.files)
+    content = {name: files[name] for name in CONTENT} | {"evidence.json": json.dumps(document).encode()}
+    listed = list_of(document, content, public_half(OWNER))
+    refused(write_archive({**content, LIST: listed, SIGNATURE: f"{sign(listed, OWNER)}\n".encode()}))

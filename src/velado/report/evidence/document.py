@@ -31,10 +31,9 @@ _OF_COLUMNS = (
     "identifier",
     "reason",
     "missing",
-    "missing_values",
     "case",
 )
-_OF_TABLE = ("missing", "missing_values", "decimal", "encoding", "separator")
+_OF_TABLE = ("missing", "decimal", "encoding", "separator")
 _ROUNDING = 1e-3
 
 Document = Mapping[str, Any]
@@ -104,7 +103,7 @@ def given_of(document: Document) -> Given:
 
 
 def public_manifest(manifest: Document) -> dict[str, Any]:
-    """The manifest without what may be values of the table: lists of values, bounds, labels, settings of operations.
+    """The manifest without what may be values of the table: lists of values, bounds, labels, codes, settings of operations.
 
     >>> columns = {"sex": {"role": "quasi", "kind": "categorical", "values": ["F", "M"]}}
     >>> from velado.testing.examples import small_evidence
@@ -116,11 +115,13 @@ def public_manifest(manifest: Document) -> dict[str, Any]:
     columns = {
         name: {
             **{key: column[key] for key in _OF_COLUMNS if key in column},
+            **_no_values(column),
             **({"taxonomy": _taxonomy(column["taxonomy"])} if "taxonomy" in column else {}),
         }
         for name, column in schema["columns"].items()
     }
-    table = {key: value for key, value in schema.get("table", {}).items() if key in _OF_TABLE}
+    about_file = schema.get("table", {})
+    table = {key: value for key, value in about_file.items() if key in _OF_TABLE} | _no_values(about_file)
     dataset = {key: value for key, value in schema.get("dataset", {}).items() if key in ("name", "version")}
     how = manifest["how"]
     operations = [_operation(one) for one in how["operations"]]
@@ -140,6 +141,17 @@ def _operation(one: Document) -> dict[str, Any]:
     kept = {key: one[key] for key in ("name", "column", "columns", "about") if key in one}
     step = next((one[key] for key in ("to", "width", "level") if key in one), None)
     return kept if not isinstance(step, int | float) else {**kept, "about": float(f"{step:.0e}")}
+
+
+def _no_values(entry: Document) -> dict[str, Any]:
+    """How many texts mean no value, and their keyed digest; manifests of an earlier velado list the texts themselves."""
+    told = entry.get("missing_values")
+    if told is None:
+        return {}
+    if not isinstance(told, Mapping):
+        return {"missing_values": {"texts": len(told)}}
+    kept = {key: told[key] for key in ("texts", "keyed_sha256") if key in told}
+    return {"missing_values": kept}
 
 
 def _taxonomy(entry: Any) -> dict[str, Any]:

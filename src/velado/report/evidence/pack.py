@@ -192,7 +192,7 @@ def read_pack(content: bytes, now: datetime) -> ReadPack:
         again = {**document_of(given_of(document)), "velado": document["velado"]}
         made_again = files_of(again)
     # What was signed may be of any form: a document that lacks a part, or has one of another type, is none of ours.
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError):
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError, ArithmeticError):
         raise _changed() from None
     if wrong:
         raise EvidenceRefused(
