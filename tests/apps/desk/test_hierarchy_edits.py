@@ -4,15 +4,20 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from velado.apps.desk import undoing
 from velado.apps.desk.tree_shown import bundled, children
+from velado.apps.desk.wording import error_at_the_desk
+from velado.data.encode import encode
 from velado.data.hierarchies import tree_of
 from velado.data.hierarchies.icd10 import BLOCKS, CHAPTERS, ICD10
-from velado.data.schema import Column
+from velado.data.schema import Column, Schema, TaxonomySpec
+from velado.data.table import Table
 from velado.data.taxonomy import from_paths
-from velado.text import speaking, told
+from velado.errors import TaxonomyError
+from velado.text import say_n, speaking, told
 
 from .desks import Desk
 
@@ -202,3 +207,35 @@ def test_a_ready_hierarchy_that_fits_is_offered_and_not_taken_by_itself(tmp_path
     assert "no groups yet" not in desk.get("/promise").words
     page = desk.get("/hierarchies")
     assert "A ready one that fits" not in page.words and "ICD-10: category, block and chapter" in page.words
+
+
+def test_values_without_a_place_are_named_before_and_after_a_run(tmp_path: Path) -> None:
+    places = ["Recife", "Olinda", "Manaus", "Natal", "Curitiba", "Niterói", "Atlântida Qx", "Lemúria Zy"]
+    lines = ["patient_id,city,team"]
+    lines += [f"P{i:03d},{places[i % 8]},team {i % 5}" for i in range(200)]
+    desk = Desk(tmp_path).opened("\n".join(lines) + "\n").read().person()
+    schema = desk.project.recipe().schema  # type: ignore[union-attr]
+    numbers = {name: at for at, name in enumerate(schema.columns)}
+    assert (
+        desk.roles(**{f"role-{numbers['city']}": "quasi", f"role-{numbers['team']}": "quasi"}).status == 303
+    )
+    assert "no place" not in desk.get("/promise").words
+    place = f"/hierarchies/{numbers['city']}"
+    assert desk.post(f"{place}/builder", builder="municipality", options="").status == 303
+    page = desk.get("/promise")
+    assert "city : 2 values have no place" in page.words and f'href="{place}#uncovered"' in page.text
+    assert "Lemúria" not in page.text
+    with speaking("pt"):
+        assert "2 valores não têm lugar" in str(
+            told(say_n("{n:,} value has no place", "{n:,} values have no place", 2))
+        )
+
+
+def test_a_refusal_for_values_without_a_place_speaks_of_the_desk() -> None:
+    codes = Column("city", "quasi", taxonomy=TaxonomySpec("levels", paths=(("Recife", "PE"),)))
+    table = Table.of(pl.DataFrame({"city": ["Recife", "Lemúria"]}), Schema({"city": codes}))
+    with pytest.raises(TaxonomyError) as refused:
+        encode(table)
+    for language, place in (("en", "At Hierarchies"), ("pt", "Em Hierarquias")):
+        said = " ".join(told(one, language) for one in error_at_the_desk(refused.value))
+        assert place in said and "--show-values" not in said and "Lemúria" not in said

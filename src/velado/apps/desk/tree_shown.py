@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from velado.apps.desk.profile import Profile
+from velado.apps.desk.wording import error_at_the_desk
 from velado.data import tree_edits
 from velado.data.encode import taxonomy_of
 from velado.data.hierarchies import HIERARCHIES, fitting
@@ -22,7 +23,7 @@ from velado.data.schema import Column, Schema
 from velado.data.table import Table
 from velado.data.taxonomy import Taxonomy, flat, from_paths, parse_dates
 from velado.errors import InputError, TaxonomyError, VeladoError
-from velado.text import say, told, written
+from velado.text import say, say_n, told, written
 
 _FIRST_DAY = date(1970, 1, 1)
 _LEVELS = {
@@ -253,6 +254,21 @@ def fitting_ones(schema: Schema, found: Profile) -> dict[str, tuple[str, str]]:
         ready = None if counted is None else fitting(counted.get_column("text").to_list())
         if ready is not None:
             out[column.name] = (ready.name, ready.title)
+    return out
+
+
+def without_place(schema: Schema, found: Profile) -> dict[str, tuple[int, str]]:
+    """Of each column whose hierarchy lacks some of its values: its number, and what is wrong. A release of it would be refused."""
+    out = {}
+    for number, column in enumerate(schema.columns.values()):
+        if column.taxonomy is None or not column.published or column.role not in ("quasi", "sensitive"):
+            continue
+        shown = tree_of_column(schema, found, column.name)
+        left = len(shown.uncovered)
+        if shown.trouble is not None:
+            out[column.name] = number, error_at_the_desk(shown.trouble)[0]
+        elif left:
+            out[column.name] = number, say_n("{n:,} value has no place", "{n:,} values have no place", left)
     return out
 
 

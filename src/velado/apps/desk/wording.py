@@ -136,6 +136,24 @@ _PAIRS: tuple[tuple[Sentence, Sentence], ...] = (
         say("Column '{column}' may identify people ({why}), and its role \"{role}\" would publish it."),
         say("Column '{column}' may identify people ({why}), and would be published."),
     ),
+    (
+        say(
+            "Add the missing values to the taxonomy, or correct them in the table (spelling, accents, spaces); "
+            "--show-values FILE writes them to a private file."
+        ),
+        say(
+            "At Hierarchies place them by hand: the editor of the column lists them. Correct misspelt ones in the table."
+        ),
+    ),
+    (
+        say(
+            "Correct the values, list those that mean nothing in missing_values, or write a level file and place them by hand."
+        ),
+        say(
+            "At Hierarchies take it again: the values it does not know are then listed, and placed by hand. Name those that mean "
+            "nothing at Open."
+        ),
+    ),
 )
 DESK_WORDS: Mapping[str, str] = {theirs.template: ours.template for theirs, ours in _PAIRS}
 

@@ -16,7 +16,7 @@ from velado.apps.desk.answers import Answers
 from velado.apps.desk.door import Form, form
 from velado.apps.desk.project import changed_meanwhile, roles_digest, settled
 from velado.apps.desk.screens._screen import awaited, go, page, project_of, start
-from velado.apps.desk.tree_shown import fitting_ones
+from velado.apps.desk.tree_shown import fitting_ones, without_place
 from velado.apps.desk.walk import Walk
 from velado.errors import ParameterError
 from velado.study.recipe import Recipe
@@ -47,6 +47,7 @@ def show(request: Request) -> Response:
         said=walk.answers.said.get(language(), []),
         entry=walk.recipe.to_dict(),
         fits=[] if walk.profile is None else list(fitting_ones(walk.recipe.schema, walk.profile)),
+        unplaced={} if walk.profile is None else without_place(walk.recipe.schema, walk.profile),
     )
 
 
