@@ -632,3 +632,12 @@ def test_a_number_too_large_to_compute_with_is_refused(pack) -> None:
     content = {name: files[name] for name in CONTENT} | {"evidence.json": json.dumps(document).encode()}
     listed = list_of(document, content, public_half(OWNER))
     refused(write_archive({**content, LIST: listed, SIGNATURE: f"{sign(listed, OWNER)}\n".encode()}))
+
+
+def test_no_more_people_than_rows_are_told(pack) -> None:
+    def crowd(document: dict[str, Any]) -> None:
+        people = document["manifest"]["output"]["rows"] + 1
+        document["measured"]["people_published"] = people
+        document["measured"]["all_columns"]["units"] = people
+
+    refused(altered(pack, crowd), match="contradicts itself")

@@ -401,11 +401,14 @@ def _chances_fit(manifest: Document, counted: Document, measured: Document) -> b
 def _together_fits(manifest: Document, measured: Document) -> bool:
     """Whether all columns together tell at least those apart whom the quasi-identifiers do, and no more than there are."""
     found, single = all_columns(measured), measured["singling_out"]
+    people = measured["people_published"]
+    if people is not None and people > manifest["output"]["rows"]:  # each has at least one row
+        return False
     if found is None:
         return True
     if found["unit"] == "rows":
         return bool(single["unique_rows"] <= found["alone"] <= found["units"] == manifest["output"]["rows"])
-    return bool(found["alone"] <= found["units"] == measured["people_published"])
+    return bool(found["alone"] <= found["units"] == people)
 
 
 def _doors(part: Document) -> list[tuple[str, ...]]:
