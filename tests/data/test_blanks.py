@@ -9,7 +9,7 @@ import pytest
 import velado
 from velado.data.io import read_table
 from velado.data.schema import Schema
-from velado.errors import SchemaError
+from velado.errors import SchemaError, SideDoorOpen
 
 CSV = "age,sex,dose,note\n" + "".join(
     f"{age},{sex},{dose},{note}\n"
@@ -101,3 +101,15 @@ def test_a_table_under_another_list_finds_other_cells_blank() -> None:
     assert table.is_missing("age").to_list() == [False, False]
     own = Schema.from_dict({"columns": {"age": {"role": "quasi", "missing_values": ["9"]}}})
     assert table.with_schema(own).is_missing("age").to_list() == [True, False]
+
+
+def test_a_whole_number_beyond_64_bits_with_a_sign_is_a_value() -> None:
+    """A hash of 64 bits was published as it is and judged as a blank: as a side door, a person, a sensitive value."""
+    large = [2**63 + 7 * age for age in (20, 20, 31, 31, 42, 42)]
+    frame = pl.DataFrame({"age": [20, 20, 31, 31, 42, 42], "h": pl.Series(large, dtype=pl.UInt64)})
+    columns = {"age": {"role": "quasi", "kind": "numeric"}, "h": {"role": "other"}}
+    table = read_table(frame, Schema.from_dict({"columns": columns}))
+    assert not table.is_missing("h").any()
+    doubled = pl.concat([frame] * 10)
+    with pytest.raises(SideDoorOpen, match="'h' repeats quasi-identifier 'age'"):
+        velado.anonymize(doubled, Schema.from_dict({"columns": columns}), k=5, per="row", method="mondrian")

@@ -80,7 +80,9 @@ class NoValue:
         if dtype == pl.String:
             return series.is_in(list(self.texts))
         if dtype.is_integer():
-            return series.cast(pl.Int64, strict=False).is_in(list(self.whole))
+            # A number beyond 64 bits with a sign (a hash) is a value: null here would be read as none.
+            found = series.cast(pl.Int64, strict=False).is_in(list(self.whole))
+            return found.fill_null(False)
         if dtype.is_numeric():
             numbers = series.cast(pl.Float64)
             found = numbers.is_in(list(self.numbers))
