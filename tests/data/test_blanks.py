@@ -113,3 +113,31 @@ def test_a_whole_number_beyond_64_bits_with_a_sign_is_a_value() -> None:
     doubled = pl.concat([frame] * 10)
     with pytest.raises(SideDoorOpen, match="'h' repeats quasi-identifier 'age'"):
         velado.anonymize(doubled, Schema.from_dict({"columns": columns}), k=5, per="row", method="mondrian")
+
+
+def test_what_means_no_value_is_met_in_categories_and_small_floats() -> None:
+    frame = pl.DataFrame(
+        {
+            "ward": pl.Series(["ND", "A"], dtype=pl.Categorical),
+            "unit": pl.Series(["ND", "A"], dtype=pl.Enum(["A", "ND"])),
+            "dose": pl.Series([99.9, 1.5], dtype=pl.Float32),
+        }
+    )
+    columns = {name: {"role": "other", "missing_values": ["", "ND", "99.9"]} for name in frame.columns}
+    table = read_table(frame, Schema.from_dict({"columns": columns}))
+    assert [table.is_missing(name).to_list() for name in frame.columns] == [[True, False]] * 3
+
+
+def test_an_empty_category_is_a_blank() -> None:
+    frame = pl.DataFrame(
+        {"age": [20, 30] * 10, "t": pl.Series(["", "a"] * 10, dtype=pl.Categorical), "dx": ["x", "y"] * 10}
+    )
+    columns = {"age": {"role": "quasi"}, "t": {"role": "quasi"}, "dx": {"role": "sensitive"}}
+    as_texts = frame.with_columns(pl.col("t").cast(pl.String))
+    found = [
+        velado.anonymize(
+            one, Schema.from_dict({"columns": columns}), k=5, per="row", method="mondrian"
+        ).losses
+        for one in (frame, as_texts)
+    ]
+    assert found[0] == found[1]

@@ -232,3 +232,16 @@ def test_rows_of_several_folders_come_in_the_order_of_their_files(ending: str, t
         assert pl.Series(lake.frame().get_column("n")).cast(pl.Int64).to_list() == whole
         some = pl.Series(lake.sample(20_000).column("n").to_pylist()).cast(pl.Int64)
         assert some.is_sorted() and 18_000 < some.len() < 22_000
+
+
+@pytest.mark.parametrize("name", ["b.csv.gz", "n/b.xlsx", "b.zip"])
+def test_a_folder_leaves_out_no_table_without_a_word(name: str, tmp_path: Path) -> None:
+    put(rows(2), tmp_path / "lake/a.parquet")
+    (tmp_path / "lake/README.md").write_text("what lies here")
+    (tmp_path / "lake/_SUCCESS").write_text("")
+    assert lake_files(tmp_path / "lake") == [tmp_path / "lake/a.parquet"]
+    (tmp_path / "lake" / name).parent.mkdir(exist_ok=True)
+    (tmp_path / "lake" / name).write_bytes(b"x")
+    with pytest.raises(TableError, match="is not read as a part of a folder"):
+        lake_files(tmp_path / "lake")
+    assert lake_files(f"{tmp_path}/lake/*.parquet") == [tmp_path / "lake/a.parquet"]

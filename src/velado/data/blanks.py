@@ -79,13 +79,19 @@ class NoValue:
         dtype = series.dtype
         if dtype == pl.String:
             return series.is_in(list(self.texts))
+        if dtype in (pl.Categorical, pl.Enum):
+            return series.cast(pl.String).is_in(list(self.texts))
         if dtype.is_integer():
             # A number beyond 64 bits with a sign (a hash) is a value: null here would be read as none.
             found = series.cast(pl.Int64, strict=False).is_in(list(self.whole))
             return found.fill_null(False)
         if dtype.is_numeric():
             numbers = series.cast(pl.Float64)
-            found = numbers.is_in(list(self.numbers))
+            # A cell of 32 bits holds the nearest number that such a cell can hold, not the one that was written.
+            codes = pl.Series(self.numbers, dtype=pl.Float64)
+            if dtype == pl.Float32:
+                codes = codes.cast(pl.Float32).cast(pl.Float64)
+            found = numbers.is_in(codes.to_list())
             return found | numbers.is_nan() if self.nan else found
         if dtype == pl.Date:
             return series.is_in(list(self.days))

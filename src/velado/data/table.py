@@ -168,8 +168,8 @@ class Table:
         series = self.frame.get_column(name)
         texts = self.schema.missing_texts(name)
         missing = series.is_null() | NoValue.of(texts, self.schema.decimal).marks(series)
-        if series.dtype == pl.String and "" in texts:
-            missing = missing | (series == "")
+        if series.dtype in (pl.String, pl.Categorical, pl.Enum) and "" in texts:
+            missing = missing | (series.cast(pl.String) == "")
         return missing.fill_null(True)
 
     def listed(self, name: str) -> pl.Series:

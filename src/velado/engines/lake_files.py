@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatch
 from pathlib import Path, PurePath
 
+from velado.data.formats import expected_format
 from velado.engines.places import ARROW, CSV, PARQUET
 from velado.errors import TableError
 from velado.text import say
@@ -27,6 +28,7 @@ def lake_files(place: str | Path) -> list[Path]:
     if os.path.isdir(text):
         below = [Path(folder, name) for folder, _, names in os.walk(text) for name in names]
         found = [path for path in below if _is_table(path, root)]
+        _refuse_tables_not_read(below, root)
     else:
         rest = Path(text).parts[len(root.parts) :]
         # A link that leads nowhere is a part that cannot be read, and is refused by whoever reads it.
@@ -57,6 +59,30 @@ def lake_root(place: str | Path) -> Path:
             break
         root /= part
     return root
+
+
+def _refuse_tables_not_read(below: Sequence[Path], root: Path) -> None:
+    """Nothing, unless files that velado reads one by one alone lie in the folder: rows would be missing without a word."""
+    rest = [
+        path
+        for path in below
+        if not is_hidden(path, root, ()) and not _is_table(path, root) and _is_read_alone(path.name)
+    ]
+    if rest:
+        raise TableError(
+            say(
+                "'{name}' is not read as a part of a folder ({count:,} such files).",
+                name=min(rest).relative_to(root),
+                count=len(rest),
+            ),
+            "A folder stands for its CSV, Parquet and Arrow files; the rows of others would be missing.",
+            "Unpack or convert them, move them away, or name the files by a pattern.",
+        )
+
+
+def _is_read_alone(name: str) -> bool:
+    format = expected_format(name)
+    return format is not None and (format.read is not None or format.unpack is not None)
 
 
 def _is_table(path: Path, root: Path) -> bool:
