@@ -272,7 +272,7 @@ def begin_recipe(
     *codes_too* says that the table was read with the codes of that recipe, so that those missing now were taken back.
     """
     columns = set(proposed.columns)
-    read = {
+    read: dict[str, Any] = {
         "encoding": proposed.encoding,
         "separator": proposed.separator,
         "decimal": proposed.decimal,
@@ -281,7 +281,7 @@ def begin_recipe(
     if recipe is not None and set(recipe.schema.columns) == columns:
         if codes_too:
             own = _with_proposed_codes(recipe.schema, proposed)
-            return replace(recipe, schema=replace(own, **{**read, "missing_values": own.missing_values}))
+            return replace(recipe, schema=replace(own, **read | {"missing_values": own.missing_values}))
         return replace(recipe, schema=_read_so(recipe.schema, proposed, read))
     schema = proposed
     file = project.folder / "schema.toml"
