@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from velado.data.io import read_schema, read_table
 from velado.data.release_folder import PublishedFolder
 from velado.data.schema import Schema
@@ -66,7 +64,7 @@ def publish_synthetic(
         )
     refuse_folder(place, force, [Path(file)])
     found = synthesize(file, declared, **asked)
-    data = csv_bytes(_with_blanks(found.frame, declared), declared.separator or ",")
+    data = csv_bytes(found.frame.fill_null(""), declared.separator or ",")
     digest = hashlib.sha256(data).hexdigest()
     document = synthetic_manifest(found, digest)
     parts = {
@@ -106,12 +104,6 @@ def synthetic_manifest(found: Synthetic, sha256: str) -> dict[str, object]:
         "how": {name: value for name, value in told["how"].items() if name != "stored"},
         "output": {"file": TABLE, "sha256": sha256, **told["result"]},
     }
-
-
-def _with_blanks(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
-    """Blanks as the schema writes them: an empty cell, or the first text that means no value."""
-    texts = schema.missing_values
-    return frame.fill_null("" if "" in texts or not texts else texts[0])
 
 
 def _trial(file: str | Path, schema: Schema, target: str | None, asked: Mapping[str, Any]) -> Trial:

@@ -8,16 +8,21 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
-from velado.apps.desk import worker
+from velado.apps.desk import profile, worker
 from velado.apps.desk.answers import Source
 from velado.apps.desk.project import source_digest, with_source
+from velado.apps.desk.screens import open_screen
+from velado.apps.desk.walk import Walk
 from velado.apps.desk.wording import DESK_WORDS, at_the_desk
 from velado.data.formats import FORMATS
 from velado.data.io import read_table
+from velado.data.schema import Column, Schema
+from velado.study.recipe import Recipe
 from velado.text import say, told
 
 from .desks import Desk, leftovers, people_csv
@@ -367,3 +372,129 @@ def test_a_refused_run_says_what_to_press(desk: Desk) -> None:
     )
     assert at_the_desk(door) == "Hold 'cidade' back, or accept the risk and say why."
     assert told(at_the_desk(door), "pt") != at_the_desk(door)
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Profiles are made in this process, as the worker makes them."""
+
+    def start(request: object, kind: str, walk: object, **asked: Any) -> str:
+        assert kind == "profile"
+        Path(asked["profile"]).mkdir()
+        file = walk.project.source_path(walk.answers.source)  # type: ignore[attr-defined]
+        profile.make(file, asked["reading"], Path(asked["profile"]))
+        return ""
+
+    monkeypatch.setattr(open_screen, "start", start)
+
+
+def delivered(desk: Desk, text: str, name: str = "june.csv") -> Schema:
+    """The file is chosen on the page; the schema that its profile proposes."""
+    (desk.folder / name).write_text(text)
+    assert desk.post("/open/choose", file=name).status == 303
+    found = Walk.of(desk.project).profile
+    assert found is not None
+    return found.schema()
+
+
+def settled_month(desk: Desk) -> Recipe:
+    """A first delivery with codes of the table and of columns, settled; its recipe."""
+    desk.opened(laboratory(), "may.csv", missing=("", "ND"), missing_in={"sexo": ("9",), "Na": ("-999",)})
+    desk.read()
+    desk.post("/people", answer="row", seen="yes")
+    assert desk.roles().status == 303
+    recipe = desk.project.recipe()
+    assert recipe is not None
+    return recipe
+
+
+JUNE = laboratory() + "61;F;41,0;-999;40,5\n"
+
+
+@pytest.mark.usefixtures("at_once")
+def test_the_next_delivery_is_shown_with_the_codes_that_its_recipe_keeps(desk: Desk) -> None:
+    kept = settled_month(desk)
+    proposed = delivered(desk, JUNE)
+    page = desk.get("/open")
+    blank = page.words.partition("These are blank in their column")[2]
+    assert "'9' in 'sexo'" in blank and "'-999' in 'Na'" in blank and blank.count("Take back") == 2
+    assert "were taken from the recipe" in page.words
+    assert "ND" in page.text.partition('id="missing"')[2].partition("</textarea>")[0]
+    # Asked is what the recipe does not say: the other columns of -999.
+    assert "'9' in 1 column" not in page.words and "'ND' in" not in page.words
+    assert "'-999' in 2 columns" in page.words
+    found = Walk.of(desk.project).profile
+    assert found is not None
+    first = [dict(zip(proposed.columns, row, strict=True)) for row in found.document["first"]]
+    assert [row["Na"] for row in first[:2]] == ["", "43,1"] and "9" not in {row["sexo"] for row in first}
+    assert found.column("Na")["kind"] == "numeric" and found.column("K")["kind"] == "numeric"
+    # What is proposed and kept says the same, and the recipe is as it was.
+    desk.read()
+    assert desk.project.recipe() == kept
+    desk.post("/people", answer="row", seen="yes")
+    assert "its recipe was kept" in desk.get("/roles").words
+    assert desk.roles().status == 303 and desk.project.recipe() == kept
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_kept_code_is_taken_back_and_nothing_else_of_the_recipe_changes(desk: Desk) -> None:
+    kept = settled_month(desk)
+    delivered(desk, JUNE)
+    at = list(Walk.of(desk.project).answers.source.missing_in).index("sexo")  # type: ignore[union-attr]
+    assert desk.post("/open/reading", missing="ND", drop=f"{at}:9").status == 303
+    page = desk.get("/open").words
+    assert "'9' in 'sexo'" not in page and "'-999' in 'Na'" in page and "'9' in 1 column" in page
+    desk.read()
+    recipe = desk.project.recipe()
+    assert recipe is not None
+    columns = [replace(one, missing_values=None) if one.name == "sexo" else one for one in columns_of(kept)]
+    assert recipe == replace(kept, schema=kept.schema.with_columns(columns))
+    # A code of the whole table is taken back where it stands; one that is accepted joins those that stand.
+    delivered(desk, JUNE + "61;M;41,0;40,5;40,5\n", "july.csv")
+    assert desk.post("/open/reading", missing="", accept="-999").status == 303
+    assert "'ND' in 3 columns" in desk.get("/open").words
+    desk.read()
+    again = desk.project.recipe()
+    assert again is not None and again.schema.missing_values == ("",)
+    own = {one.name: one.missing_values for one in columns_of(again) if one.missing_values}
+    assert own == dict.fromkeys(("Na", "K", "Cl"), ("", "-999"))
+
+
+def columns_of(recipe: Recipe) -> list[Column]:
+    return list(recipe.schema.columns.values())
+
+
+@pytest.mark.usefixtures("at_once")
+def test_codes_written_by_hand_hold_for_the_next_delivery_as_they_are_written(desk: Desk) -> None:
+    kept = settled_month(desk)
+    # ND is a value of K, whatever it means elsewhere.
+    columns = [replace(one, missing_values=("-999",)) if one.name == "K" else one for one in columns_of(kept)]
+    kept = replace(kept, schema=kept.schema.with_columns(columns))
+    desk.project.change(lambda answers, recipe: (answers, kept))
+    delivered(desk, JUNE)
+    page = desk.get("/open").words
+    assert "'ND' in 'Na'" in page and "'-999' in 'K'" in page and "'ND' in 'K'" not in page
+    assert "'ND' in 1 column" in page
+    desk.read()
+    assert desk.project.recipe() == kept
+
+
+@pytest.mark.usefixtures("at_once")
+def test_codes_are_kept_for_the_same_columns_alone(desk: Desk) -> None:
+    settled_month(desk)
+    other = JUNE.replace("idade;sexo;Na;K;Cl", "idade;sexo;Na;K;Ca")
+    assert all(one.missing_values is None for one in delivered(desk, other, "other.csv").columns.values())
+    page = desk.get("/open").words
+    assert "blank in their column" not in page and "from the recipe in" not in page
+    assert "'-999' in 3 columns" in page
+    # A code that is said of such a table is said of it, and brings none of the recipe's.
+    assert desk.post("/open/reading", missing="", code="-9", code_column="Ca").status == 303
+    source = desk.project.answers().source
+    assert source is not None and (source.missing, source.missing_in) == (("",), {"Ca": ("-9",)})
+    # Read with a wrong separator it has other columns; read right it has the recipe's, with their codes.
+    delivered(desk, JUNE)
+    assert desk.post("/open/reading", missing="ND", separator="|").status == 303
+    assert "blank in their column" not in desk.get("/open").words
+    assert desk.post("/open/reading", missing="", separator=";").status == 303
+    page = desk.get("/open").words
+    assert "'9' in 'sexo'" in page and "'ND' in" not in page

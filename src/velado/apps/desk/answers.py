@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from velado.errors import InputError
@@ -18,6 +18,7 @@ class Source:
 
     *digest* is the SHA-256 of the file's bytes. The other fields are how the file is read where a person said so; None
     means as it was found. *missing* are the texts that mean no value in every column, *missing_in* those of single columns.
+    *columns* are those of the recipe that these texts were taken from: of a table with others nothing of it holds.
 
     >>> Source(file="stays.csv", digest="ab").reading()
     {}
@@ -33,6 +34,7 @@ class Source:
     missing: tuple[str, ...] | None = None
     missing_in: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     sheet: str | None = None
+    columns: tuple[str, ...] = ()
 
     def reading(self) -> dict[str, object]:
         """What a person said about how the file is read."""
@@ -43,7 +45,17 @@ class Source:
         }
         said |= {"missing": None if self.missing is None else list(self.missing), "sheet": self.sheet}
         said["missing_in"] = {name: list(codes) for name, codes in self.missing_in.items()} or None
+        said["columns"] = list(self.columns) or None
         return {key: value for key, value in said.items() if value is not None}
+
+    def of_table(self, header: Collection[str]) -> Source:
+        """What is said of a table with these columns: without the texts of a recipe about others.
+
+        >>> Source(file="stays.csv", digest="ab", missing=("", "ND"), columns=("age",)).of_table(["sex"]).missing
+        """
+        if not self.columns or set(self.columns) == set(header):
+            return self
+        return replace(self, missing=None, missing_in={}, columns=())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,4 +154,6 @@ def _made(kind: type[Any], entry: Any) -> Any:
         entry = {**entry, "missing": tuple(entry["missing"])}
     if kind is Source and entry.get("missing_in"):
         entry = {**entry, "missing_in": {name: tuple(codes) for name, codes in entry["missing_in"].items()}}
+    if kind is Source and "columns" in entry:
+        entry = {**entry, "columns": tuple(entry["columns"])}
     return kind(**entry)

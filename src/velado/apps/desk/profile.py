@@ -55,8 +55,10 @@ def read(path: Path, reading: Mapping[str, Any]) -> Table:
 def make(path: Path, reading: Mapping[str, Any], folder: Path) -> None:
     """The profile of a file stands in *folder*."""
     table = read(path, reading)
+    of_recipe = set(reading.get("columns", table.frame.columns))
+    said = reading if of_recipe == set(table.frame.columns) else {}
     found = inspect(
-        table, missing_values=reading.get("missing"), missing_in=_known(table, reading.get("missing_in", {}))
+        table, missing_values=said.get("missing"), missing_in=_known(table, said.get("missing_in", {}))
     )
     schema = found.schema
     if "decimal" in reading:

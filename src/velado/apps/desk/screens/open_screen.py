@@ -54,6 +54,7 @@ def show(request: Request) -> Response:
         largest=size(settings_of(request).largest_upload),
         databases=project_of(request).databases(),
         shape=_shape(walk.answers.source),
+        said=_said(walk),
     )
 
 
@@ -153,23 +154,38 @@ async def reread(request: Request) -> Response:
     missing = (
         [line.strip("\r") for line in given.one("missing").split("\n")] if "missing" in given.fields else None
     )
+    said = _said(walk)
+    assert said is not None
     source = replace(
-        walk.answers.source,
+        said,
         encoding=encoding or None,
         separator=separator or None,
         decimal=decimal if decimal in (".", ",") else None,
         missing=None if missing is None else tuple(dict.fromkeys(["", *missing])),
-        missing_in=_codes_of_columns(walk, given),
+        missing_in=_codes_of_columns(walk, said, given),
         sheet=given.one("sheet").strip() or None,
     )
+    before = walk.answers.source
+    if said != before and any(
+        getattr(source, one) != getattr(before, one) for one in ("encoding", "separator", "sheet")
+    ):
+        # Read so, the table may have the columns of the recipe, and then its codes are those of the recipe.
+        source = replace(source, missing=before.missing, missing_in=before.missing_in, columns=before.columns)
     _read(request, source, given.one("state"))
     return go("/open")
 
 
-def _codes_of_columns(walk: Walk, given: Form) -> dict[str, tuple[str, ...]]:
+def _said(walk: Walk) -> Source | None:
+    """How the table is read, as far as it holds for the columns that are shown."""
+    source = walk.answers.source
+    if source is None or walk.profile is None:
+        return source
+    return source.of_table(list(walk.profile.schema().columns))
+
+
+def _codes_of_columns(walk: Walk, said: Source, given: Form) -> dict[str, tuple[str, ...]]:
     """The codes of single columns: those said before, those that were accepted or written now, without those taken back."""
-    assert walk.answers.source is not None
-    codes = {name: list(own) for name, own in walk.answers.source.missing_in.items()}
+    codes = {name: list(own) for name, own in said.missing_in.items()}
     header = [] if walk.profile is None else list(walk.profile.schema().columns)
     found = [] if walk.profile is None else walk.profile.document["missing_codes"]
     for one in found:
@@ -181,7 +197,7 @@ def _codes_of_columns(walk: Walk, given: Form) -> dict[str, tuple[str, ...]]:
         codes.setdefault(column, []).append(code)
     for taken in given.all("drop"):
         place, _, old = taken.partition(":")  # by its place: a form may not bring every name back as it was
-        known = list(walk.answers.source.missing_in)
+        known = list(said.missing_in)
         if place.isdigit() and int(place) < len(known):
             codes[known[int(place)]] = [one for one in codes[known[int(place)]] if one != old]
     return {name: tuple(dict.fromkeys(own)) for name, own in codes.items() if own}
@@ -199,11 +215,11 @@ async def right(request: Request) -> Response:
     tongue, column = language(), given.one("column")
 
     def edit(answers: Answers, recipe: Recipe | None) -> tuple[Answers, Recipe | None]:
-        # Of a file that is read otherwise nothing is kept; the next delivery begins with what was settled about the last one.
-        next_one = answers.opened and answers.recipe_of not in ("", source.digest)
-        own = recipe if next_one or not answers.opened else None
-        begun = begin_recipe(project, found.schema(), own, answers.opened, tongue)
-        kept = next_one and own is not None and set(own.schema.columns) == set(begun.schema.columns)
+        own = _begun_with(answers, recipe, source)
+        codes_too = bool(source.of_table(found.schema().columns).columns)
+        begun = begin_recipe(project, found.schema(), own, answers.opened, tongue, codes_too)
+        same = own is not None and set(own.schema.columns) == set(begun.schema.columns)
+        kept = answers.opened and same
         read = replace(
             answers, reading=settled(source.digest), opened=True, recipe_of=source.digest, kept=kept
         )
@@ -218,18 +234,54 @@ def proposed_person(found: Profile) -> dict[str, Any] | None:
     return next((one for one in found.document["candidates"] if one["proposed"]), None)
 
 
+def _begun_with(answers: Answers, recipe: Recipe | None, source: Source) -> Recipe | None:
+    """The recipe that a table begins with: one that lay in the folder, or what was settled about the last delivery.
+
+    Of a file that is read otherwise nothing is kept.
+    """
+    return recipe if not answers.opened or answers.recipe_of not in ("", source.digest) else None
+
+
+def _with_codes(source: Source, recipe: Recipe | None) -> Source:
+    """The table is read with what means no value in the recipe that it begins with."""
+    if recipe is None:
+        return source
+    schema = recipe.schema
+    texts = {name: [one for one in schema.missing_texts(name) if one] for name in schema.columns}
+    # A column whose own list lacks a text of the table holds it as a value: then each column has it by itself.
+    everywhere = [one for one in schema.missing_values if all(one in own for own in texts.values())]
+    own = {name: tuple(one for one in codes if one not in everywhere) for name, codes in texts.items()}
+    return replace(
+        source,
+        missing=("", *everywhere),
+        missing_in={name: codes for name, codes in own.items() if codes},
+        columns=tuple(schema.columns),
+    )
+
+
 def begin_recipe(
-    project: Project, proposed: Schema, recipe: Recipe | None, opened: bool, tongue: Language
+    project: Project,
+    proposed: Schema,
+    recipe: Recipe | None,
+    opened: bool,
+    tongue: Language,
+    codes_too: bool = False,
 ) -> Recipe:
-    """The recipe that lay in the folder, if it is about these columns; else one with its schema, or with the proposal."""
+    """The recipe that lay in the folder, if it is about these columns; else one with its schema, or with the proposal.
+
+    *codes_too* says that the table was read with the codes of that recipe, so that those missing now were taken back.
+    """
     columns = set(proposed.columns)
-    read = {
+    read: dict[str, Any] = {
         "encoding": proposed.encoding,
         "separator": proposed.separator,
         "decimal": proposed.decimal,
         "missing_values": proposed.missing_values,
     }
     if recipe is not None and set(recipe.schema.columns) == columns:
+        if codes_too:
+            own = _with_proposed_codes(recipe.schema, proposed)
+            return replace(recipe, schema=replace(own, **read | {"missing_values": own.missing_values}))
         return replace(recipe, schema=_read_so(recipe.schema, proposed, read))
     schema = proposed
     file = project.folder / "schema.toml"
@@ -260,6 +312,22 @@ def _read_so(own: Schema, proposed: Schema, read: dict[str, Any]) -> Schema:
     return replace(own.with_columns(columns), **read)
 
 
+def _with_proposed_codes(own: Schema, proposed: Schema) -> Schema:
+    """A schema with what means no value in the one proposed; where that is the same it stays as it was written."""
+    wanted = {name: {"", *proposed.missing_texts(name)} for name in own.columns}
+    same = all({"", *own.missing_texts(name)} == texts for name, texts in wanted.items())
+    same = same or {"", *own.missing_values} == {"", *proposed.missing_values}
+    table = own.missing_values if same else proposed.missing_values
+    read = replace(own, missing_values=table)
+    columns = [
+        column
+        if {"", *read.missing_texts(name)} == wanted[name]
+        else replace(column, missing_values=proposed.columns[name].missing_values)
+        for name, column in own.columns.items()
+    ]
+    return read.with_columns(columns)
+
+
 def _open(request: Request, file: str, shown: str, address: str = "", table: str = "") -> None:
     project = project_of(request)
     path = project.inside(file)
@@ -268,7 +336,8 @@ def _open(request: Request, file: str, shown: str, address: str = "", table: str
             "There is no such file in the project.", "Nothing was opened.", "Choose one of the list."
         )
     name = path.relative_to(project.folder.resolve()).as_posix()
-    _read(request, Source(file=name, digest=source_digest(path), address=address, table=table), shown)
+    source = Source(file=name, digest=source_digest(path), address=address, table=table)
+    _read(request, _with_codes(source, _begun_with(project.answers(), project.recipe(), source)), shown)
 
 
 def _read(request: Request, source: Source, shown: str) -> None:
