@@ -130,9 +130,17 @@ def test_what_means_no_value_is_met_in_categories_and_small_floats() -> None:
 
 def test_an_empty_category_is_a_blank() -> None:
     frame = pl.DataFrame(
-        {"age": [20, 30] * 10, "t": pl.Series(["", "a"] * 10, dtype=pl.Categorical), "dx": ["x", "y"] * 10}
+        {
+            "age": [20, 30] * 20,
+            "t": pl.Series(["", "a"] * 20, dtype=pl.Categorical),
+            "dx": ["x", "y", "y", "x"] * 10,
+        }
     )
-    columns = {"age": {"role": "quasi"}, "t": {"role": "quasi"}, "dx": {"role": "sensitive"}}
+    columns = {
+        "age": {"role": "quasi"},
+        "t": {"role": "quasi", "side_door": "accept", "reason": "made up"},
+        "dx": {"role": "sensitive"},
+    }
     as_texts = frame.with_columns(pl.col("t").cast(pl.String))
     found = [
         velado.anonymize(

@@ -36,7 +36,8 @@ from velado.randomness import Tape, seeded
 STAGES = ("hello", "shares", "masked", "opened")
 # Which of a client's words of that kind is meant: the census comes first, then the sums.
 WORDS = {"opened": ("opened", 2), "sums": ("masked", 2), "counted": ("opened", 1)}
-CENSUS = 1 + 4 + 4 + 4
+# Rows; every two of twelve points, four of each column, and each with itself; every two columns.
+CENSUS = 1 + 12 * 13 // 2 + 3
 
 
 def a_job(clients: int = 5, **more: Any) -> Job:
