@@ -4,7 +4,8 @@
 Mondrian in one pandas function that Spark gives all rows; it publishes sets of values and intervals of fives. Both are charged by how
 many values a reader has to reckon with: a set of m of n values, or a node with m of n leaves, (m - 1) / (n - 1); an interval its width
 in the domain. Charged by the lowest node of the taxonomy that covers its sets, the peer loses more, which is told beside.
-`--sizes 1,8`, `--engines auto` and `--limit 600` (CPU seconds for each run of the peer).
+`--sizes 1,8`, `--engines auto`, `--methods mondrian` (the peer's own; without it the default is run too) and `--limit 600` (CPU
+seconds for each run of the peer).
 """
 
 from __future__ import annotations
@@ -81,11 +82,11 @@ def schema_file(folder: Path) -> Path:
     return path
 
 
-def ours(rows: Path, schema: Path, out: Path, engine: str) -> tuple[TreeRun, float]:
+def ours(rows: Path, schema: Path, out: Path, engine: str, method: str) -> tuple[TreeRun, float]:
     """One release by velado, as it chooses by itself or by Spark, and its loss."""
     flags = () if engine == "auto" else ("--engine", engine, "--memory", "3GB")
     # The table many times over repeats its weights too, as a number of people would: here every row is a person.
-    given = ("--schema", str(schema), "-k", str(K), "--per", "row", "-o", str(out))
+    given = ("--schema", str(schema), "-k", str(K), "--per", "row", "--method", method, "-o", str(out))
     words = ("anonymize", str(rows), *given, *flags)
     run = run_tree(velado(*words), 1800)
     loss = json.loads((out / "release" / "manifest.json").read_text())["metrics"]["ncp"]["overall"]
@@ -97,6 +98,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     given = list(arguments)
     sizes = given[given.index("--sizes") + 1] if "--sizes" in given else "1,8,30"
     engines = given[given.index("--engines") + 1] if "--engines" in given else "auto,spark"
+    methods = given[given.index("--methods") + 1] if "--methods" in given else "progressive,mondrian"
     limit = float(given[given.index("--limit") + 1]) if "--limit" in given else 600.0
     peer = os.environ.get("VELADO_SPARK_PEER")
     if not peer:
@@ -114,9 +116,9 @@ def main(arguments: Sequence[str] = ()) -> None:
             if theirs.ended:
                 values, nodes, smallest = peer_loss(folder / "peer")
                 told = f"loss of the peer {values:.4f} by values, {nodes:.4f} by nodes; its smallest group {smallest}"
-            for engine in engines.split(","):
-                run, loss = ours(rows, schema, folder / engine, engine)
-                what = f"Adult x {times}, {engine}"
+            for engine, method in ((e, m) for e in engines.split(",") for m in methods.split(",")):
+                run, loss = ours(rows, schema, folder / f"{engine}-{method}", engine, method)
+                what = f"Adult x {times}, {engine}, {method}"
                 note = f"loss {loss:.3f}; {told}; wall {run.wall:.0f} s beside {theirs.wall:.0f} s"
                 print_lines([Row(what, run.cpu, "CPU s", theirs.cpu / 10, theirs.cpu, "peer", note)])
 
