@@ -22,6 +22,7 @@ from velado.release.guarantees import GUARANTEES
 from velado.release.methods import METHODS
 from velado.release.operations import OPERATIONS
 from velado.release.recoders import RECODERS
+from velado.release.stream.connectors.kinds import SINKS, SOURCES
 from velado.release.stream.stream_settings import StreamSettings
 from velado.settings import Row, reference
 from velado.study.evaluate.protocols import PROTOCOLS
@@ -200,14 +201,20 @@ def stream_page() -> str:
         "# The stream file",
         "",
         "Made from the code by `docs/make_reference.py`. A stream is one TOML file; `velado stream` runs it"
-        " ([how](../how-to/stream-from-devices.md)). A source and a sink that are brokers are the same one: its address,"
-        " user, password file and CA stand in `[source]`. A setting that begins with other kinds than the one chosen has no effect.",
+        " ([how](../how-to/stream-from-devices.md)). `kind` in `[source]` and `[sink]` says which of the tables below holds; a"
+        " setting of another kind is refused. A broker of `[sink]` has an address, a user, a password file and a CA of its own; where no"
+        " address is given and `[source]` is of that kind, they are those of `[source]`.",
         "",
     ]
-    rows = reference(StreamSettings)
+    rows = [row for row in reference(StreamSettings) if row.name not in ("source", "sink")]
     for section in dict.fromkeys(row.section for row in rows):
         title = f"## `[{section}]`" if section else "## At the top"
         lines += [title, "", *settings_table([row for row in rows if row.section == section])]
+    for section, kinds, usual in (("source", SOURCES, "stdin"), ("sink", SINKS, "folder")):
+        for kind in kinds:
+            usually = " (where no `kind` is named)" if kind.name == usual else ""
+            lines += [f'## `[{section}]` with `kind = "{kind.name}"`{usually}', "", first_line(kind), ""]
+            lines += settings_table(reference(kind))
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -34,7 +34,17 @@ origin_of: Callable[[Hint], Any] = get_origin
 
 Choices = tuple[str, ...] | Callable[[], Iterable[str]]
 PartKind = Literal[
-    "method", "guarantee", "operation", "recoder", "model", "protocol", "approach", "preset", "part"
+    "method",
+    "guarantee",
+    "operation",
+    "recoder",
+    "model",
+    "protocol",
+    "approach",
+    "preset",
+    "source",
+    "sink",
+    "part",
 ]
 
 
@@ -46,7 +56,8 @@ class Setting:
     known words where a Literal cannot list them. *test* is any other rule, put in words by *takes*. *why* is the
     sentence that a wrong value is answered with beside the limits, *example* what may be written instead.
     *key* is the name in files where it differs from the field's. *parts* gives the registered classes (methods,
-    guarantees) one of which the field holds, *kind* is the word for one of them.
+    guarantees) one of which the field holds, *kind* is the word for one of them,
+    *named_by* the key that names it in a table, *otherwise* the one that is meant where a table names none.
     The value of a *secret* is never shown. Several of them on one field add up, later ones win.
 
     >>> Share = Annotated[float, Setting(ge=0, le=1)]
@@ -69,6 +80,8 @@ class Setting:
     key: str = ""
     parts: Callable[[], Iterable[type[Any]]] | None = None
     kind: PartKind = "part"
+    named_by: str = "name"
+    otherwise: str = ""
     secret: bool = False
 
     # This name makes pydantic read the limits off us, wherever in a type we stand: Annotated[tuple[Share, ...], ...].

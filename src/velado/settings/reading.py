@@ -302,7 +302,15 @@ def _part(value: Any, spec: Spec, where: Where, key: str) -> Any:
     registry = spec.setting.parts
     assert registry is not None
     if isinstance(value, str | Mapping):
-        return part_of(registry(), value, _within(where, key), spec.setting.kind)
+        said = spec.setting
+        return part_of(
+            registry(),
+            value,
+            _within(where, key),
+            said.kind,
+            named_by=said.named_by,
+            otherwise=said.otherwise,
+        )
     if not _is_part(value, spec.setting.kind):
         raise wrong_value(spec, value, "type", where, entry="#" in key)
     # A class stands for what its name stands for: one with every default.
@@ -338,8 +346,18 @@ def _plain(value: Any, base: Hint, spec: Spec, where: Where, *, entry: bool = Fa
     return value
 
 
-def part_of(registry: Registry, entry: object, where: Where | str, kind: PartKind = "part") -> Any:
-    """The registered part of an entry: its name, or a table with the name and settings.
+def part_of(
+    registry: Registry,
+    entry: object,
+    where: Where | str,
+    kind: PartKind = "part",
+    *,
+    named_by: str = "name",
+    otherwise: str = "",
+) -> Any:
+    """The registered part of an entry: its name, or a table with the name (under *named_by*) and settings.
+
+    Without a name it is the one called *otherwise*, if that is given. A setting that another part has is refused with its name.
 
     >>> from typing import ClassVar
     >>> from velado.settings import Setting, settings
@@ -354,15 +372,59 @@ def part_of(registry: Registry, entry: object, where: Where | str, kind: PartKin
     velado.errors.ParameterError: There is no method 'cut'. It is one of cuts. Did you mean 'cuts'?
     """
     place = Where("file", where) if isinstance(where, str) else where
-    table = {"name": entry} if isinstance(entry, str) else entry
-    if not isinstance(table, Mapping) or not isinstance(table.get("name"), str):
+    table = {named_by: entry} if isinstance(entry, str) else entry
+    forgotten = isinstance(table, Mapping) and named_by not in table and bool(otherwise)
+    if isinstance(table, Mapping) and forgotten:
+        table = {named_by: otherwise, **table}
+    if not isinstance(table, Mapping) or not isinstance(table.get(named_by), str):
         raise place.refused(
             say("{place} has no name.", place=place.here),
             say("Which one is meant cannot be known."),
-            say('Write "NAME", or { name = "NAME", ... }.'),
+            say('Write "NAME", or { name = "NAME", ... }.')
+            if named_by == "name"
+            else say('Write {key} = "NAME".', key=named_by),
         )
-    chosen = named(registry, table["name"], kind)
-    return read(chosen, {key: value for key, value in table.items() if key != "name"}, place)
+    registry = tuple(registry)
+    chosen = named(registry, table[named_by], kind)
+    given = {key: value for key, value in table.items() if key != named_by}
+    _refuse_others(registry, chosen, given, place, "" if not forgotten else named_by)
+    return read(chosen, given, place)
+
+
+def _refuse_others(
+    registry: Registry, chosen: type[Any], given: Mapping[str, object], where: Where, forgotten: str
+) -> None:
+    """An error for a setting that is not of the chosen part but of another one; *forgotten* is the key that should name the part."""
+    for key in given:
+        if not is_settings(chosen) or key in {one.key for one in specs(chosen).values()}:
+            continue
+        owners = [
+            one.name for one in registry if is_settings(one) and key in {it.key for it in specs(one).values()}
+        ]
+        if not owners:
+            continue
+        field, names = where.of(key), ", ".join(owners)
+        if forgotten:
+            raise where.refused(
+                say(
+                    "{field} is a setting of {names}, and no '{key}' is named.",
+                    field=field,
+                    names=names,
+                    key=forgotten,
+                ),
+                say("Without one it is {name}, which has no such setting.", name=shown(chosen.name)),
+                say('Add for example {key} = "{name}".', key=forgotten, name=owners[0]),
+            )
+        raise where.refused(
+            say(
+                "{field} is no setting of {name}, but of {names}.",
+                field=field,
+                name=shown(chosen.name),
+                names=names,
+            ),
+            "It would be passed over.",
+            say("Leave it out, or choose the one it is of."),
+        )
 
 
 def named(registry: Iterable[type[T]], name: str, kind: PartKind = "part") -> type[T]:
@@ -396,5 +458,7 @@ def _no_such(kind: PartKind, name: str) -> Sentence:
         "protocol": say("There is no protocol {name}.", name=name),
         "approach": say("There is no approach {name}.", name=name),
         "preset": say("There is no preset {name}.", name=name),
+        "source": say("There is no kind of source {name}.", name=name),
+        "sink": say("There is no kind of sink {name}.", name=name),
         "part": say("There is no part {name}.", name=name),
     }[kind]

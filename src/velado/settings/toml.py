@@ -144,12 +144,13 @@ def table_of(made: Any, *, defaults: bool = True) -> dict[str, object]:
                 "Give it a value.",
             )
         if value is not None and (defaults or not usual):
-            of_settings = entry_of if spec.setting.parts is not None else table_of
+            entry = partial(entry_of, named_by=spec.setting.named_by)
+            of_settings = entry if spec.setting.parts is not None else table_of
             out[spec.key] = _plain(value, partial(of_settings, defaults=defaults))
     return out
 
 
-def entry_of(part: Any, *, defaults: bool = True) -> dict[str, object]:
+def entry_of(part: Any, *, defaults: bool = True, named_by: str = "name") -> dict[str, object]:
     """A registered part as it stands in a file: its name and every setting that is not "none".
 
     >>> from typing import ClassVar
@@ -161,7 +162,7 @@ def entry_of(part: Any, *, defaults: bool = True) -> dict[str, object]:
     >>> entry_of(Cuts(2))
     {'name': 'cuts', 'depth': 2}
     """
-    return {"name": part.name, **table_of(part, defaults=defaults)}
+    return {named_by: part.name, **table_of(part, defaults=defaults)}
 
 
 def describe(value: Any) -> Any:

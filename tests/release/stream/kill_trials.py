@@ -1,16 +1,20 @@
 """Streams that are killed again and again and then run to their end: what was published, and what was lost or doubled."""
 
+import json
 import random
 import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
-from velado.release.stream.manifest import check_chain
+from velado.release.stream.manifest import check_chain, digest
 
 from .brokers import KafkaCluster, kafka_cluster, mosquitto
 from .stream_trials import line
@@ -75,8 +79,19 @@ def points(count: int, seed: int) -> list[str]:
     ]
 
 
-def trial(kind: str, folder: Path, windows: int, orders: list[str]) -> Killed:
-    """A stream from *kind* to the same (files: to a folder), killed at each of *orders*, then let run to its end."""
+WAYS = (
+    ("files", "folder"),
+    ("mqtt", "folder"),
+    ("kafka", "kafka"),
+    ("stdin", "folder"),
+    ("files", "mqtt"),
+    ("mqtt", "kafka"),
+)
+"""From which source to which sink; each kind that is registered is in one of them at least. The last has two brokers."""
+
+
+def trial(way: tuple[str, str], folder: Path, windows: int, orders: list[str]) -> Killed:
+    """A stream of that way, killed at each of *orders*, then let run to its end."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "schema.toml").write_text(SCHEMA)
     (folder / "owner.key").write_bytes(bytes(range(40)))
@@ -87,24 +102,25 @@ def trial(kind: str, folder: Path, windows: int, orders: list[str]) -> Killed:
     ]
     (folder / "records.jsonl").write_bytes(b"\n".join(said) + b"\n")
     config = folder / "stream.toml"
-    if kind == "files":
-        config.write_text(STREAM + '[source]\nkind = "files"\npath = "records.jsonl"\n')
-        kills = _orders(config, orders)
-        parts = {path.name: path.read_bytes() for path in (folder / "windows").iterdir()}
-        manifests = [data for name, data in sorted(parts.items()) if name.endswith("json")]
-        tables = {int(name[:6]): data for name, data in parts.items() if name.endswith("csv")}
-        return _judged(folder, said, manifests, tables, kills)
-    if kind == "kafka":
-        with kafka_cluster() as cluster:
-            return _on_kafka(cluster, config, said, orders)
-    with mosquitto(folder) as port:
-        return _on_mqtt(port, config, said, orders)
+    with ExitStack() as brokers:
+        source, feed = _SOURCES[way[0]](brokers, folder)
+        sink, read = _SINKS[way[1]](brokers, folder)
+        config.write_text(f"{STREAM}[source]\n{source}[sink]\n{sink}")
+        feed(config, said)
+        kills = _orders(config, orders, "records.jsonl" if way[0] == "stdin" else "")
+        manifests, tables = read()
+    return _judged(folder, said, manifests, tables, kills)
 
 
-def _orders(config: Path, orders: list[str]) -> int:
+def _orders(config: Path, orders: list[str], stdin: str = "") -> int:
     """How many of the runs were killed; the last one must end by itself."""
     run = subprocess.run(
-        [sys.executable, str(HERE / "killing.py"), str(config)],
+        [
+            sys.executable,
+            str(HERE / "killing.py"),
+            str(config),
+            *([str(config.parent / stdin)] if stdin else []),
+        ],
         input="\n".join([*orders, "end"]).encode(),
         stdout=subprocess.PIPE,
         timeout=580,
@@ -115,55 +131,126 @@ def _orders(config: Path, orders: list[str]) -> int:
     return ends.count("killed")
 
 
-def _on_kafka(cluster: KafkaCluster, config: Path, said: list[bytes], orders: list[str]) -> Killed:
-    cluster.fill("in", config.parent / "records.jsonl")
-    source = f'[source]\nkind = "kafka"\nservers = "{cluster.servers}"\ntopic = "in"\n'
-    config.write_text(STREAM + source + '[sink]\nkind = "kafka"\ntopic = "out"\n')
-    kills = _orders(config, orders)
-    found = cluster.read("out")
-    assert len({(heads["window"], heads["part"]) for heads, _ in found}) == len(found), (
-        "a window stands twice"
-    )
-    manifests = [data for heads, data in found if heads["part"] == "manifest"]
-    return _judged(
-        config.parent,
-        said,
-        manifests,
-        {int(h["window"]): data for h, data in found if h["part"] == "table"},
-        kills,
-    )
+Feed = Callable[[Path, list[bytes]], None]
+Found = tuple[list[bytes], dict[int, bytes]]
+"""Manifests in their order, and tables by the number of their window."""
 
 
-def _on_mqtt(port: int, config: Path, said: list[bytes], orders: list[str]) -> Killed:
+def _nothing(config: Path, said: list[bytes]) -> None:
+    """The records lie there already."""
+
+
+def _from_mqtt(brokers: ExitStack, folder: Path) -> tuple[str, Feed]:
     """The broker holds every record before the first kill, and delivers again what was not confirmed."""
+    port = _mosquitto(brokers, folder)
+
+    def feed(config: Path, said: list[bytes]) -> None:
+        _orders(config, [])  # the session begins with the first subscription
+        device = _client(port, "device")
+        last = None
+        for record in said:
+            last = device.publish("ward/1", record, qos=1)
+        assert last is not None
+        last.wait_for_publish(60)
+        time.sleep(0.3)
+        device.disconnect()
+        device.loop_stop()
+
+    return f'kind = "mqtt"\nport = {port}\ntopic = "ward/#"\n', feed
+
+
+def _from_kafka(brokers: ExitStack, folder: Path) -> tuple[str, Feed]:
+    cluster = _cluster(brokers)
+    return (
+        f'kind = "kafka"\nservers = "{cluster.servers}"\ntopic = "in"\n',
+        lambda config, said: cluster.fill("in", config.parent / "records.jsonl"),
+    )
+
+
+def _to_folder(brokers: ExitStack, folder: Path) -> tuple[str, Callable[[], Found]]:
+    def read() -> Found:
+        parts = {path.name: path.read_bytes() for path in (folder / "windows").iterdir()}
+        manifests = [data for name, data in sorted(parts.items()) if name.endswith("json")]
+        return manifests, {int(name[:6]): data for name, data in parts.items() if name.endswith("csv")}
+
+    return 'kind = "folder"\n', read
+
+
+def _to_mqtt(brokers: ExitStack, folder: Path) -> tuple[str, Callable[[], Found]]:
+    """A reader who keeps one of the messages that came twice, as the how-to says: the same bytes under the same number."""
+    port = _mosquitto(brokers, folder)
+    reader, tables, manifests = _client(port, "reader"), {}, {}
+
+    def take(client: object, userdata: object, message: Any) -> None:
+        data = bytes(message.payload)
+        if message.topic.endswith("/table"):
+            tables[digest(data)] = data
+        else:
+            number = json.loads(data)["window"]
+            assert manifests.setdefault(number, data) == data, "a window came twice with other bytes"
+
+    reader.on_message = take
+    reader.subscribe("out/#", qos=1)
+
+    def read() -> Found:
+        until, seen = time.time() + 2, -1
+        while time.time() < until:  # nothing more for two seconds
+            if len(manifests) != seen:
+                until, seen = time.time() + 2, len(manifests)
+            time.sleep(0.1)
+        reader.disconnect()
+        reader.loop_stop()
+        shown = {number: json.loads(data)["table_sha256"] for number, data in manifests.items()}
+        return [manifests[one] for one in sorted(manifests)], {
+            number: tables[one] for number, one in shown.items() if one is not None
+        }
+
+    return f'kind = "mqtt"\nport = {port}\ntopic = "out"\n', read
+
+
+def _to_kafka(brokers: ExitStack, folder: Path) -> tuple[str, Callable[[], Found]]:
+    cluster = _cluster(brokers)
+
+    def read() -> Found:
+        found = cluster.read("out")
+        assert len({(heads["window"], heads["part"]) for heads, _ in found}) == len(found), (
+            "a window stands twice"
+        )
+        tables = {int(heads["window"]): data for heads, data in found if heads["part"] == "table"}
+        return [data for heads, data in found if heads["part"] == "manifest"], tables
+
+    return f'kind = "kafka"\nservers = "{cluster.servers}"\ntopic = "out"\n', read
+
+
+_SOURCES = {
+    "files": lambda brokers, folder: ('kind = "files"\npath = "records.jsonl"\n', _nothing),
+    "stdin": lambda brokers, folder: ('kind = "stdin"\nqueue = 40\n', _nothing),
+    "mqtt": _from_mqtt,
+    "kafka": _from_kafka,
+}
+_SINKS = {"folder": _to_folder, "mqtt": _to_mqtt, "kafka": _to_kafka}
+
+
+def _mosquitto(brokers: ExitStack, folder: Path) -> int:
+    return brokers.enter_context(mosquitto(folder))
+
+
+def _cluster(brokers: ExitStack) -> KafkaCluster:
+    """One cluster of a trial: where source and sink are both of Kafka, the offsets go with the windows."""
+    if not hasattr(brokers, "kafka"):
+        brokers.kafka = brokers.enter_context(kafka_cluster())
+    return brokers.kafka
+
+
+def _client(port: int, name: str) -> Any:
     import paho.mqtt.client as mqtt
     from paho.mqtt.enums import CallbackAPIVersion
 
-    source = f'[source]\nkind = "mqtt"\nport = {port}\ntopic = "ward/#"\n'
-    config.write_text(STREAM + source)
-    _orders(config, [])  # the session begins with the first subscription
-    device = mqtt.Client(CallbackAPIVersion.VERSION2, client_id="device")
-    device.max_inflight_messages_set(1000)
-    device.connect("127.0.0.1", port)
-    device.loop_start()
-    last = None
-    for record in said:
-        last = device.publish("ward/1", record, qos=1)
-    assert last is not None
-    last.wait_for_publish(60)
-    time.sleep(0.3)
-    device.disconnect()
-    device.loop_stop()
-    kills = _orders(config, orders)
-    parts = {path.name: path.read_bytes() for path in (config.parent / "windows").iterdir()}
-    manifests = [data for name, data in sorted(parts.items()) if name.endswith("json")]
-    return _judged(
-        config.parent,
-        said,
-        manifests,
-        {int(n[:6]): data for n, data in parts.items() if n.endswith("csv")},
-        kills,
-    )
+    client = mqtt.Client(CallbackAPIVersion.VERSION2, client_id=name, clean_session=name == "device")
+    client.max_inflight_messages_set(1000)
+    client.connect("127.0.0.1", port)
+    client.loop_start()
+    return client
 
 
 def _judged(

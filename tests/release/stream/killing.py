@@ -1,8 +1,9 @@
-"""Runs of a stream that are killed at a point of one's choice: `python killing.py STREAM_FILE`, one order a line on standard input.
+"""Runs of a stream that are killed at a point of one's choice: `python killing.py STREAM_FILE [FILE]`, one order a line on standard input.
 
 "events 17" kills the run at its 17th touch of the world after the start (an open, rename, mkdir, connect …, as Python's audit hooks
 see them), "seconds 0.25" so long after its start, "end" lets it end. Each run is a fork of this process, which has imported
-everything and done nothing, so that a run costs what it does and no start.
+everything and done nothing, so that a run costs what it does and no start. FILE is what all runs have as standard input, one after
+another: a run goes on where the one before had read to.
 """
 
 import os
@@ -25,8 +26,8 @@ def die_at(events: int) -> None:
     sys.addaudithook(count)
 
 
-def one_run(config: str, order: str) -> str:
-    """How the run ended: "killed", "ended", or "failed"."""
+def one_run(config: str, order: str, records: int | None) -> str:
+    """How the run ended: "killed", "ended", or "failed"; *records* is an open file for standard input."""
     from velado.release.stream.connectors.runner import run_stream
     from velado.release.stream.stream_settings import read_stream
     from velado.study.stream_totals import run_totals
@@ -36,6 +37,8 @@ def one_run(config: str, order: str) -> str:
     if child == 0:
         code = 1
         try:
+            if records is not None:
+                sys.stdin = os.fdopen(records)
             if kind == "events":
                 die_at(int(amount))
             idle = time.time()
@@ -76,5 +79,6 @@ if __name__ == "__main__":
     import velado.release.stream.connectors.runner
     import velado.study.stream_totals  # noqa: F401
 
+    given = os.open(sys.argv[2], os.O_RDONLY) if len(sys.argv) > 2 else None
     for told in sys.stdin:
-        print(one_run(sys.argv[1], told.strip()), flush=True)
+        print(one_run(sys.argv[1], told.strip(), given), flush=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from velado.release.stream.connectors.journal import Journal
-from velado.release.stream.connectors.sources import MqttSource
+from velado.release.stream.connectors.mqtt import MqttSource
 from velado.release.stream.stream_settings import StreamSettings
 from velado.settings import read_toml
 
@@ -42,7 +42,7 @@ def sent(asked: StreamSettings, first: int) -> None:
 
 def source_of(asked: StreamSettings, folder: Path) -> MqttSource:
     journal = Journal(folder / "journal")
-    return MqttSource(asked, folder, journal, journal.end)
+    return MqttSource(asked.source, folder, journal, journal.end)
 
 
 def read(source: MqttSource, least: int) -> list[int]:
@@ -59,7 +59,7 @@ def read(source: MqttSource, least: int) -> list[int]:
 
 
 def test_what_is_confirmed_never_comes_again_and_what_is_not_does(asked: StreamSettings, tmp_path: Path, monkeypatch: Any) -> None:  # fmt: skip
-    from velado.release.stream.connectors import sources
+    from velado.release.stream.connectors import mqtt as connector
 
     first = source_of(asked, tmp_path)
     assert read(first, 0) == []  # subscribed: the session is the broker's
@@ -70,7 +70,7 @@ def test_what_is_confirmed_never_comes_again_and_what_is_not_does(asked: StreamS
     first.close()
     again = source_of(asked, tmp_path)
     assert read(again, 0) == []
-    monkeypatch.setattr(sources, "confirm", lambda client, messages: None)
+    monkeypatch.setattr(connector, "confirm", lambda client, messages: None)
     sent(asked, COUNT)
     unconfirmed = read(again, 100)
     again.close()

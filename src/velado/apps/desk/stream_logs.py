@@ -41,6 +41,7 @@ def _window(line: bytes) -> dict[str, Any] | None:
     try:
         found: dict[str, Any] = json.loads(line)
         at = datetime.fromtimestamp(found["end"]).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-        return {**found, "at": at, "totals": "people" not in found}
+        out = found.get("people_given_up", 0) + found.get("people_expired", 0)
+        return {**found, "at": at, "totals": "people" not in found, "left_out": out}
     except (ValueError, KeyError, TypeError, OSError, OverflowError):
         return None

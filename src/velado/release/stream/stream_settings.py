@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from velado.errors import ParameterError, SchemaError
 from velado.release.guarantees.k_anonymity import CROWD
-from velado.settings import Setting, read_toml, settings
+from velado.settings import Setting, named, read_toml, settings
 from velado.text import say
 
 Aggregate = Literal["last", "first", "mean", "min", "max", "sum", "count", "list"]
@@ -22,6 +22,18 @@ def _methods() -> Iterable[type[Any]]:
     from velado.release.methods import METHODS  # which import the goal, and that reads settings
 
     return METHODS
+
+
+def _sources() -> Iterable[type[Any]]:
+    from velado.release.stream.connectors.kinds import SOURCES  # which import these settings
+
+    return SOURCES
+
+
+def _sinks() -> Iterable[type[Any]]:
+    from velado.release.stream.connectors.kinds import SINKS
+
+    return SINKS
 
 
 @settings(section="window")
@@ -117,61 +129,6 @@ class RecordSettings:
     remember: Annotated[
         int, Setting("windows in which a record that comes again is recognized", ge=0, le=1000)
     ] = 10
-
-
-@settings(section="source")
-class SourceSettings:
-    """[source]: where records come from.
-
-    >>> SourceSettings(kind="files", path="in.jsonl").follow
-    False
-    """
-
-    kind: Annotated[Literal["stdin", "files", "mqtt", "kafka"], Setting("what is read")] = "stdin"
-    path: Annotated[str, Setting("files: a file, or a pattern of files read in the order of their names")] = (
-        ""
-    )
-    follow: Annotated[bool, Setting("files: wait for more at the end of the last file")] = False
-    host: Annotated[str, Setting("mqtt: the broker's host")] = "127.0.0.1"
-    port: Annotated[int, Setting("mqtt: the broker's port", ge=1, le=65_535)] = 1883
-    servers: Annotated[str, Setting("kafka: the brokers to begin with, as host:port, host:port")] = ""
-    topic: Annotated[str, Setting("mqtt, kafka: the topic to read; mqtt allows wildcards")] = ""
-    client: Annotated[str, Setting("mqtt: the name of the session; kafka: the consumer group")] = "velado"
-    username: Annotated[str, Setting("mqtt, kafka: the user; kafka asks with SCRAM-SHA-512")] = ""
-    password_file: Annotated[str, Setting("mqtt, kafka: the file that holds the password")] = ""
-    ca_file: Annotated[
-        str, Setting("mqtt, kafka: certificates of who may have signed the broker's; turns TLS on")
-    ] = ""
-    gaps: Annotated[
-        Literal["refuse", "count"],
-        Setting("kafka: messages the brokers removed before they were read: an error, or counted as lost"),
-    ] = "refuse"
-    queue: Annotated[
-        int, Setting("messages that may wait; then the sender is held back", ge=1, le=10_000_000)
-    ] = 20_000
-    durable: Annotated[
-        bool, Setting("write the journal through to the disk before a message is confirmed")
-    ] = True
-
-
-@settings(section="sink")
-class SinkSettings:
-    """[sink]: where windows go to.
-
-    >>> SinkSettings().path
-    'windows'
-    """
-
-    kind: Annotated[Literal["folder", "mqtt", "kafka"], Setting("where windows are published")] = "folder"
-    path: Annotated[str, Setting("folder: where a table and a manifest of each window are written")] = (
-        "windows"
-    )
-    topic: Annotated[
-        str,
-        Setting(
-            "mqtt: tables go to TOPIC/table, manifests to TOPIC/manifest; kafka: both to the topic, in order"
-        ),
-    ] = ""
 
 
 Granted = Annotated[
@@ -296,8 +253,13 @@ class StreamSettings:
         ),
     ] = field(default_factory=dict)
     totals: TotalsSettings = TotalsSettings()
-    source: SourceSettings = SourceSettings()
-    sink: SinkSettings = SinkSettings()
+    source: Annotated[
+        Any,
+        Setting("where records come from", parts=_sources, kind="source", named_by="kind", otherwise="stdin"),
+    ] = field(default_factory=lambda: named(_sources(), "stdin", "source")())
+    sink: Annotated[
+        Any, Setting("where windows go to", parts=_sinks, kind="sink", named_by="kind", otherwise="folder")
+    ] = field(default_factory=lambda: named(_sinks(), "folder", "sink")())
 
     def __post_init__(self) -> None:
         _check_totals(self)
@@ -307,31 +269,16 @@ class StreamSettings:
                 "There would be no clock at all.",
                 "Name the field, or leave clock out of [window].",
             )
-        if self.source.kind in ("mqtt", "kafka") and not (self.record.time or self.record.id):
+        if self.source.again and not (self.record.time or self.record.id):
             raise ParameterError(
                 say(
                     "Records come over {kind}, and [record] names neither 'time' nor 'id'.",
-                    kind=self.source.kind,
+                    kind=self.source.name,
                 ),
                 "A broker may deliver a message again, and nothing would tell it from a second, equal reading.",
                 "Name the field with a record's time, or the one that tells records apart.",
             )
-        for kind, needed, given in (
-            ("files", "path", self.source.path),
-            ("mqtt", "topic", self.source.topic),
-            ("kafka", "topic", self.source.topic),
-            ("kafka", "servers", self.source.servers),
-        ):
-            if self.source.kind == kind and not given:
-                raise _lacks("source", kind, needed)
-        if self.sink.kind != "folder" and not self.sink.topic:
-            raise _lacks("sink", self.sink.kind, "topic")
-        if self.sink.kind == "kafka" and not self.source.servers:
-            raise ParameterError(
-                "[sink] is of kind kafka, and [source] names no 'servers': a sink's broker is that of [source].",
-                "Where to write cannot be known.",
-                "Add servers to [source].",
-            )
+        self.sink.check(self.source)
 
 
 def _check_totals(asked: StreamSettings) -> None:
@@ -345,25 +292,12 @@ def _check_totals(asked: StreamSettings) -> None:
             "One record more would move all others into other windows, and no noise hides that.",
             'Set by = "time" in [window], and leave rest out.',
         )
-    if window.clock == "record" and not (
-        asked.source.kind in ("files", "stdin")
-        and not asked.source.follow
-        and totals.begin
-        and totals.windows
-    ):
+    if window.clock == "record" and not (asked.source.whole and totals.begin and totals.windows):
         raise ParameterError(
             "Windows of totals are to end by the times of records, and the stream has no declared beginning and end.",
             "One record with a late time would end the windows of all others.",
             "For a file that is whole declare begin and windows in [totals]; for a live stream leave clock out of [window].",
         )
-
-
-def _lacks(section: str, kind: str, key: str) -> ParameterError:
-    return ParameterError(
-        say("[{section}] is of kind {kind} and names no '{key}'.", section=section, kind=kind, key=key),
-        "Where to read or write cannot be known.",
-        say("Add {key}.", key=key),
-    )
 
 
 def read_stream(path: str | Path) -> StreamSettings:

@@ -82,7 +82,13 @@ class Outcome:
     people_shown: int
     people_waiting: int
     people_given_up: int
+    people_expired: int
     below_across: int
+
+    @property
+    def people_left_out(self) -> int:
+        """People of this window who are not shown and do not wait: their class was given up, or they waited too long."""
+        return self.people_given_up + self.people_expired
 
 
 class WindowPublisher:
@@ -148,6 +154,7 @@ class WindowPublisher:
             people_shown=int((classes >= 0).sum()),
             people_waiting=kept.get_column(PERSON).n_unique(),
             people_given_up=int(shown.given_up.sum()),
+            people_expired=waits.get_column(PERSON).n_unique() - kept.get_column(PERSON).n_unique(),
             below_across=_below(epoch.before, shown.after, here[classes >= 0], k),
         )
 
@@ -205,6 +212,7 @@ def _withheld(records: pl.DataFrame, epoch: Epoch, why: tuple[str, ...]) -> Outc
         people_shown=0,
         people_waiting=0,
         people_given_up=0,
+        people_expired=0,
         below_across=0,
     )
 

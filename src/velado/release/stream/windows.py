@@ -124,6 +124,7 @@ class ClosedWindow:
             "loss": self.loss,
             "people_waiting": made.people_waiting,
             "people_given_up": made.people_given_up,
+            "people_expired": made.people_expired,
             "records_expired": made.expired,
             "records_withheld": made.withheld,
             "burst": self.burst,
@@ -335,7 +336,7 @@ class Stream:
             "rows": made.people_shown,
             "least_group": None if verdict is None else int(verdict.achieved),
             "ncp": loss,
-            "people_held_back": made.people_waiting + made.people_given_up,
+            "people_held_back": made.people_waiting + made.people_left_out,
             "withheld": bool(made.refusal),
             "method": self.publisher.method.name,
         }

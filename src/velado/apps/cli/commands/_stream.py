@@ -137,9 +137,10 @@ def _rows(config: Path) -> None:
             return
         show.line(
             say(
-                "Window {number}: {people:,} people, information loss {loss:.1%}, {waiting:,} waiting.",
+                "Window {number}: {people:,} people with an information loss of {loss:.1%}, {out:,} left out, {waiting:,} waiting.",
                 number=window.number,
                 people=window.outcome.people_shown,
+                out=window.outcome.people_left_out,
                 loss=window.loss,
                 waiting=window.outcome.people_waiting,
             )

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from velado.release.stream.connectors.connector import MOST, Arrived
+
 _HEAD = struct.Struct("<IId")  # length, checksum, arrival
 _SEGMENT = 1 << 26
 
@@ -98,3 +100,26 @@ class Journal:
     def _opened(self, begin: int):  # type: ignore[no-untyped-def]
         handle = os.open(self._path(begin), os.O_RDWR | os.O_CREAT, 0o600)
         return os.fdopen(handle, "r+b")
+
+
+class Replay:
+    """What a journal holds from a position on, a part at a time, before anything new is read.
+
+    >>> import tempfile
+    >>> from contextlib import closing
+    >>> with tempfile.TemporaryDirectory() as folder, closing(Journal(Path(folder))) as journal:
+    ...     end = journal.append([b"a"], [1.0])
+    ...     again = Replay(journal, 0)
+    ...     again.some().payloads, again.some()
+    ([b'a'], None)
+    """
+
+    def __init__(self, journal: Journal, position: int) -> None:
+        self._entries = iter(journal.read(position))
+
+    def some(self) -> Arrived | None:
+        """The next of it; None where nothing is left."""
+        part = [entry for _, entry in zip(range(MOST), self._entries, strict=False)]
+        if not part:
+            return None
+        return Arrived([data for _, data, _ in part], [at for at, _, _ in part], part[-1][2])

@@ -8,13 +8,26 @@ behind is read back from the end of the topic before anything is sent: what stan
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
-from velado.errors import InputError, MissingExtra, OutputError, VeladoError
-from velado.release.stream.connectors.sources import MOST, Arrived
+from velado.errors import InputError, MissingExtra, OutputError, ParameterError, VeladoError
+from velado.release.stream.connectors.connector import (
+    MOST,
+    Arrived,
+    CaFile,
+    Login,
+    PasswordFile,
+    Place,
+    Queue,
+    SinkKind,
+    SourceKind,
+    Topic,
+    User,
+)
 from velado.release.stream.connectors.state_file import Parcel
-from velado.release.stream.stream_settings import StreamSettings
+from velado.settings import Setting, settings
 from velado.text import say
 
 _SECONDS = 30.0
@@ -36,43 +49,160 @@ def kafka_library() -> Any:
     return confluent_kafka
 
 
-def _connection(asked: StreamSettings, folder: Path) -> dict[str, Any]:
-    """Where the brokers are and who we are, as librdkafka wants it told; its own log stays silent: errors are raised."""
-    source = asked.source
-    told: dict[str, Any] = {"bootstrap.servers": source.servers, "log_level": 0}
-    if source.ca_file:
-        told["ssl.ca.location"] = str(folder / source.ca_file)
-    if source.username:
-        secret = (folder / source.password_file).read_text("utf-8").strip() if source.password_file else ""
-        told |= {"sasl.mechanism": "SCRAM-SHA-512", "sasl.username": source.username, "sasl.password": secret}
-    kinds = {(False, False): "plaintext", (True, False): "ssl", (False, True): "sasl_plaintext"}
-    told["security.protocol"] = kinds.get((bool(source.ca_file), bool(source.username)), "sasl_ssl")
-    return told
+@dataclass(frozen=True)
+class Brokers:
+    """Where brokers are and who we are to them."""
+
+    servers: str
+    login: Login
+
+    def connection(self, folder: Path) -> dict[str, Any]:
+        """As librdkafka wants it told; its own log stays silent: errors are raised."""
+        told: dict[str, Any] = {"bootstrap.servers": self.servers, "log_level": 0}
+        if self.login.ca_file:
+            told["ssl.ca.location"] = str(folder / self.login.ca_file)
+        if self.login.username:
+            secret = self.login.password(folder) or ""
+            told |= {
+                "sasl.mechanism": "SCRAM-SHA-512",
+                "sasl.username": self.login.username,
+                "sasl.password": secret,
+            }
+        kinds = {(False, False): "plaintext", (True, False): "ssl", (False, True): "sasl_plaintext"}
+        told["security.protocol"] = kinds.get(self.login.kind, "sasl_ssl")
+        return told
+
+    def silent(self) -> VeladoError:
+        """The error for brokers that do not answer."""
+        return InputError(
+            say("The brokers at {servers} do not answer as they should.", servers=self.servers),
+            "No record can be read or published.",
+            say(
+                "Check servers in [{section}], and that the brokers run and let this client in.",
+                section=self.login.section,
+            ),
+        )
+
+
+@settings(section="source")
+class FromKafka(SourceKind):
+    """Messages of all partitions of a topic.
+
+    >>> FromKafka(servers="127.0.0.1:9092", topic="ward").client
+    'velado'
+    """
+
+    name: ClassVar[str] = "kafka"
+    again: ClassVar[bool] = True
+    servers: Annotated[str, Setting("the brokers to begin with, as host:port, host:port", items=1)]
+    topic: Topic
+    client: Annotated[str, Setting("the consumer group", items=1)] = "velado"
+    username: Annotated[User, Setting("the user; asked with SCRAM-SHA-512")] = ""
+    password_file: PasswordFile = ""
+    ca_file: CaFile = ""
+    gaps: Annotated[
+        Literal["refuse", "count"],
+        Setting("messages the brokers removed before they were read: an error, or counted as lost"),
+    ] = "refuse"
+    queue: Queue = 20_000
+
+    @property
+    def whole(self) -> bool:
+        """More may always come."""
+        return False
+
+    @property
+    def brokers(self) -> Brokers:
+        """Where it reads."""
+        return Brokers(self.servers, Login(self.username, self.password_file, self.ca_file))
+
+    def open(self, place: Place, position: Any) -> KafkaSource:
+        """Every partition from its next offset on."""
+        sink = place.asked.sink
+        with_windows = isinstance(sink, ToKafka) and sink.commits_for(self)
+        return KafkaSource(self, place.folder, position, commits=not with_windows)
+
+
+@settings(section="sink")
+class ToKafka(SinkKind):
+    """Tables and manifests in one topic. Its brokers are its own, or those of a source of Kafka where it names none.
+
+    >>> ToKafka(topic="out").beside(FromKafka(servers="ward.example:9092", topic="in"))[0].servers
+    'ward.example:9092'
+    """
+
+    name: ClassVar[str] = "kafka"
+    topic: Annotated[str, Setting("the topic that tables and manifests go to, in order", items=1)]
+    servers: Annotated[
+        str,
+        Setting("the brokers to begin with, as host:port, host:port; without it those of a source of kafka"),
+    ] = ""
+    client: Annotated[
+        str,
+        Setting(
+            "the beginning of the transactional id; without it the consumer group of a source of kafka, or velado"
+        ),
+    ] = ""
+    username: Annotated[User, Setting("the user; asked with SCRAM-SHA-512")] = ""
+    password_file: PasswordFile = ""
+    ca_file: CaFile = ""
+
+    def check(self, source: SourceKind) -> None:
+        """There are brokers."""
+        if not self.servers and not isinstance(source, FromKafka):
+            raise ParameterError(
+                "[sink] is of kind kafka and names no 'servers', and [source] is of another kind.",
+                "Where to write cannot be known.",
+                "Add servers to [sink].",
+            )
+
+    def commits_for(self, source: SourceKind) -> bool:
+        """Whether offsets of *source* can go out with the windows, in one transaction: they are the same brokers."""
+        return isinstance(source, FromKafka) and self.servers in ("", source.servers)
+
+    def beside(self, source: SourceKind) -> tuple[Brokers, str]:
+        """Its brokers, and its name among them; of *source* is what may be: never its password for other brokers."""
+        login = Login(self.username, self.password_file, self.ca_file, "sink")
+        if not isinstance(source, FromKafka):
+            return Brokers(self.servers, login), self.client or "velado"
+        client = self.client or source.client
+        if self.servers:
+            return Brokers(self.servers, login), client
+        login = Login(
+            self.username or source.username,
+            self.password_file if self.username else source.password_file,
+            self.ca_file or source.ca_file,
+        )
+        return Brokers(source.servers, login), client
+
+    def open(self, place: Place) -> KafkaSink:
+        """What a killed run may have left is read back."""
+        return KafkaSink(self, place.asked.source, place.folder, place.asked.name)
 
 
 class KafkaSource:
     """Messages of all partitions of a topic; the position is the next offset of each. What is not asked for stays with the broker."""
 
-    def __init__(self, asked: StreamSettings, folder: Path, position: Any) -> None:
+    def __init__(self, asked: FromKafka, folder: Path, position: Any, *, commits: bool) -> None:
         self.ended = False
         self._kafka = kafka_library()
-        self._topic, self._at = asked.source.topic, {int(one): at for one, at in (position or {}).items()}
-        # With a sink of Kafka they go with the windows, in their transaction.
-        self._commits = asked.sink.kind != "kafka"
+        self._topic, self._at = asked.topic, {int(one): at for one, at in (position or {}).items()}
+        # With a sink on the same brokers offsets go with the windows, in their transaction.
+        self._commits = commits
         self._consumer = self._kafka.Consumer(
-            _connection(asked, folder)
+            asked.brokers.connection(folder)
             | {
-                "group.id": asked.source.client,
+                "group.id": asked.client,
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
                 "isolation.level": "read_committed",
-                "queued.min.messages": asked.source.queue,
+                "queued.min.messages": asked.queue,
                 "queued.max.messages.kbytes": 65_536,
             }
         )
         self._lost = self._assigned(asked)
 
-    def _assigned(self, asked: StreamSettings) -> int:
+    def _assigned(self, asked: FromKafka) -> int:
         """All partitions are read from where the state says; how many messages the brokers had removed by then."""
         kafka, lost = self._kafka, 0
         try:
@@ -89,8 +219,8 @@ class KafkaSource:
                 lost += max(0, least - self._at.get(one, least))
                 self._at[one] = max(least, self._at.get(one, least))
         except kafka.KafkaException:
-            raise _silent(asked) from None
-        if lost and asked.source.gaps == "refuse":
+            raise asked.brokers.silent() from None
+        if lost and asked.gaps == "refuse":
             raise InputError(
                 say("The brokers removed up to {lost:,} messages before they were read.", lost=lost),
                 "They would be missing from every window, and nobody would know.",
@@ -132,27 +262,30 @@ class KafkaSource:
 class KafkaSink:
     """Tables and manifests as messages of one topic, in order, each window whole or not at all for who reads what is committed."""
 
-    def __init__(self, asked: StreamSettings, folder: Path) -> None:
+    def __init__(self, asked: ToKafka, source: SourceKind, folder: Path, name: str) -> None:
         self._kafka = kafka_library()
-        self._asked, self._topic = asked, asked.sink.topic
-        told = _connection(asked, folder)
+        self._topic, self._name = asked.topic, name
+        self._brokers, client = asked.beside(source)
+        # The offsets of the source that go out with the windows.
+        self._offsets_of = source if isinstance(source, FromKafka) and asked.commits_for(source) else None
+        told = self._brokers.connection(folder)
         self._reader = self._kafka.Consumer(
             told
             | {
-                "group.id": asked.source.client,
+                "group.id": client if self._offsets_of is None else self._offsets_of.client,
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,
                 "isolation.level": "read_committed",
             }
         )
         self._producer = self._kafka.Producer(
-            told | {"transactional.id": f"{asked.source.client}-{asked.name}", "message.max.bytes": 1 << 29}
+            told | {"transactional.id": f"{client}-{name}", "message.max.bytes": 1 << 29}
         )
         try:
             self._producer.init_transactions(_SECONDS)  # ends what a killed run had begun
             self._there = self._read_back()
         except self._kafka.KafkaException:
-            raise _silent(asked) from None
+            raise self._brokers.silent() from None
 
     def _read_back(self) -> dict[tuple[int, str], bytes]:
         """What stands at the end of the topic, by window and part."""
@@ -172,11 +305,11 @@ class KafkaSink:
                     message is not None and message.error().code() == self._kafka.KafkaError._PARTITION_EOF
                 )
                 if not ended:
-                    raise _silent(self._asked)
+                    raise self._brokers.silent()
                 self._reader.unassign()
                 return there
             heads = dict(message.headers() or [])
-            if heads.get("stream") == self._asked.name.encode():
+            if heads.get("stream") == self._name.encode():
                 there[int(heads["window"]), heads["part"].decode()] = message.value() or b""
 
     def deliver(self, parcels: Sequence[Parcel], position: Any) -> None:
@@ -207,13 +340,13 @@ class KafkaSink:
         self._there = {}  # this process knows from here on what it has sent
 
     def _transaction(self, new: Sequence[tuple[int, str, bytes]], position: Any) -> None:
-        producer, source = self._producer, self._asked.source
+        producer, source = self._producer, self._offsets_of
         producer.begin_transaction()
         try:
             for number, part, data in new:
-                heads = {"stream": self._asked.name, "window": str(number), "part": part}
+                heads = {"stream": self._name, "window": str(number), "part": part}
                 producer.produce(self._topic, data, key=str(number), partition=0, headers=heads)
-            if source.kind == "kafka" and position:
+            if source is not None and position:
                 offsets = [
                     self._kafka.TopicPartition(source.topic, int(one), at) for one, at in position.items()
                 ]
@@ -233,11 +366,3 @@ class KafkaSink:
 def _parts(parcel: Parcel) -> list[tuple[str, bytes]]:
     parts = [("table", parcel.table), ("manifest", parcel.manifest)]
     return [(part, data) for part, data in parts if data is not None]
-
-
-def _silent(asked: StreamSettings) -> VeladoError:
-    return InputError(
-        say("The brokers at {servers} do not answer as they should.", servers=asked.source.servers),
-        "No record can be read or published.",
-        "Check servers in [source], and that the brokers run and let this client in.",
-    )

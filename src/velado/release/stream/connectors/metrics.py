@@ -36,7 +36,10 @@ class StreamMetrics:
             one: self._gauge(one, "Counted since the stream began.") for one in (*COUNTED, "unsettled")
         }
         self._refused = self._gauge("refused", "Records refused, by reason.", "reason")
-        self._delay = self._gauge("delay_seconds", "How long after its end the last window was published.")
+        self._delay = self._gauge(
+            "delay_seconds",
+            "How long after its end, or after the record that filled it was read, the last window was published.",
+        )
         self._served = None if not port else self._serve(port)
 
     def told(self, state: StreamState, delay: float | None) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from velado.errors import InputError, MissingExtra
-from velado.release.stream.stream_settings import StreamSettings
+from velado.release.stream.connectors.connector import Login
 from velado.text import say
 
 _PIECE = 1 << 16
@@ -55,8 +55,8 @@ class ReadAhead:
         return getattr(self._socket, name)
 
 
-def mqtt_client(asked: StreamSettings, folder: Path, name: str) -> Any:
-    """A client of the broker of [source], not yet connected; its session outlives it."""
+def mqtt_client(login: Login, folder: Path, name: str) -> Any:
+    """A client of a broker, not yet connected; its session outlives it."""
     try:
         import paho.mqtt.client as mqtt
         from paho.mqtt.enums import CallbackAPIVersion
@@ -82,26 +82,22 @@ def mqtt_client(asked: StreamSettings, folder: Path, name: str) -> Any:
             return code
 
     client = Client(CallbackAPIVersion.VERSION2, client_id=name, clean_session=False, manual_ack=True)
-    source = asked.source
-    if source.ca_file:
-        client.tls_set(str(folder / source.ca_file))
-    if source.username:
-        secret = (folder / source.password_file).read_text("utf-8").strip() if source.password_file else None
-        client.username_pw_set(source.username, secret)
+    if login.ca_file:
+        client.tls_set(str(folder / login.ca_file))
+    if login.username:
+        client.username_pw_set(login.username, login.password(folder))
     return client
 
 
-def connect(client: Any, asked: StreamSettings) -> None:
-    """Connected, and read in a thread of the client's own; or an error."""
+def connect(client: Any, host: str, port: int, section: str) -> None:
+    """Connected, and read in a thread of the client's own; or an error that names the section the address stands in."""
     try:
-        client.connect(asked.source.host, asked.source.port)
+        client.connect(host, port)
     except OSError:
         raise InputError(
-            say(
-                "The broker at {host}:{port} does not answer.", host=asked.source.host, port=asked.source.port
-            ),
+            say("The broker at {host}:{port} does not answer.", host=host, port=port),
             "No record can be read or published.",
-            "Check host and port in [source], and that the broker runs.",
+            say("Check host and port in [{section}], and that the broker runs.", section=section),
         ) from None
     client.loop_start()
 

@@ -19,11 +19,8 @@ from velado.data.io import read_schema
 from velado.data.keys import Key, owner_key
 from velado.data.schema import Schema
 from velado.errors import ParameterError
-from velado.release.stream.connectors.journal import Journal
-from velado.release.stream.connectors.kafka import KafkaSink, KafkaSource
+from velado.release.stream.connectors.connector import Place, Sink, Source
 from velado.release.stream.connectors.metrics import StreamMetrics
-from velado.release.stream.connectors.sinks import FolderSink, MqttSink, Sink
-from velado.release.stream.connectors.sources import FilesSource, MqttSource, Source, StdinSource
 from velado.release.stream.connectors.state_file import Parcel, StateFile
 from velado.release.stream.manifest import digest
 from velado.release.stream.stream_settings import StreamSettings, read_stream
@@ -70,7 +67,7 @@ class Shown(Protocol):
 
 
 Tell = Callable[[Any, float], None]
-"""Hears of each window that was published, and how long after its end."""
+"""Hears of each window that was published, and how long after it could be: its end by this machine's clock, or the reading of the record that filled it."""
 Road = Callable[[Schema, StreamSettings, Key], tuple[Stream, Callable[[], None]]]
 """Makes the stream of a schema, and what is to be called when it ends."""
 
@@ -109,10 +106,11 @@ def run_road(
         try:
             loaded = kept.load()
             state, position, outbox = (stream.begin(), None, []) if loaded is None else loaded
-            sink = _sink(asked, folder)
+            place = Place(folder, asked, schema.separator or ",")
+            sink: Sink = asked.sink.open(place)
             try:
                 sink.deliver(outbox, position)
-                source = _source(asked, folder, schema.separator or ",", position)
+                source: Source = asked.source.open(place, position)
                 try:
                     with closing(_Loop(stream, kept, source, sink, folder)) as loop:
                         return loop.run(state, position, stop, tell)
@@ -164,22 +162,25 @@ class _Loop:
     def run(self, state: StreamState, position: Any, stop: Callable[[], bool], tell: Tell) -> StreamRun:
         """Until the source ends or it is to stop; the last save holds what is then open."""
         if self._stream.pending(state):  # a killed run had cut windows and not told them
-            state = self._out([], state, position, tell)
+            state = self._out([], state, position, tell, time.time())
         while not (stop() or self._source.ended or self._stream.ended(state)):
             arrived = self._source.poll(_POLL)
-            position = arrived.position
+            position, read_at = arrived.position, time.time()
             batch = self._stream.reader.read(arrived.payloads, arrived.times).and_lost(arrived.lost)
             closed, state = self._stream.advance(state, batch, time.time())
             if closed or self._stream.pending(state):
-                state = self._out(closed, state, position, tell)
+                state = self._out(closed, state, position, tell, read_at)
         # Of a source that has ended nothing more can come; a stream that is stopped goes on at its next start.
         final = self._source.ended or self._asked.window.rest == "close"
-        closed, state = self._stream.advance(state, self._stream.reader.read([], []), time.time(), final)
-        state = self._out(closed, state, position, tell)
+        read_at = time.time()
+        closed, state = self._stream.advance(state, self._stream.reader.read([], []), read_at, final)
+        state = self._out(closed, state, position, tell, read_at)
         return StreamRun(state, self._windows)
 
-    def _out(self, closed: Sequence[Shown], state: StreamState, position: Any, tell: Tell) -> StreamState:
-        """The windows are published; the state after it."""
+    def _out(
+        self, closed: Sequence[Shown], state: StreamState, position: Any, tell: Tell, read_at: float
+    ) -> StreamState:
+        """The windows are published; the state after it. *read_at* is when the last records were read."""
         if self._stream.pending(state):
             # What noise is drawn for stands on the disk first: a run that is killed now finds the same windows.
             self._kept.save(state, position, [])
@@ -189,14 +190,21 @@ class _Loop:
         self._kept.save(state, position, parcels)
         self._sink.deliver(parcels, position)
         self._source.settled(position)
+        delay = None
         for window in closed:
-            delay = time.time() - window.end
+            delay = time.time() - self._due(window, read_at)
             self._log({**window.facts(), "delay": delay})
             self._windows += 1
             tell(window, delay)
         if self._metrics is not None:
-            self._metrics.told(state, max((time.time() - one.end for one in closed), default=None))
+            self._metrics.told(state, delay)
         return state
+
+    def _due(self, window: Shown, read_at: float) -> float:
+        """When the window could leave. Recorded times are of another clock, and a burst or a stop ends a window before its time."""
+        ours = self._asked.window
+        by_our_clock = ours.by == "time" and ours.clock == "arrival"
+        return min(window.end, read_at) if by_our_clock else read_at
 
     def _log(self, facts: dict[str, object]) -> None:
         handle = os.open(
@@ -204,20 +212,3 @@ class _Loop:
         )
         with os.fdopen(handle, "ab") as file:
             file.write(json.dumps(facts).encode() + b"\n")
-
-
-def _source(asked: StreamSettings, folder: Path, separator: str, position: Any) -> Source:
-    if asked.source.kind == "stdin":
-        return StdinSource(asked, separator)
-    if asked.source.kind == "files":
-        return FilesSource(asked, folder, separator, position)
-    if asked.source.kind == "kafka":
-        return KafkaSource(asked, folder, position)
-    journal = Journal(folder / asked.state / "journal", asked.source.durable)
-    return MqttSource(asked, folder, journal, position)
-
-
-def _sink(asked: StreamSettings, folder: Path) -> Sink:
-    if asked.sink.kind == "folder":
-        return FolderSink(folder / asked.sink.path)
-    return KafkaSink(asked, folder) if asked.sink.kind == "kafka" else MqttSink(asked, folder)

@@ -81,6 +81,18 @@ class StateFile:
                 "Put the file back as it was, or move the folder away: the stream then begins a new chain and a new epoch.",
             )
         read = json.loads(body)
+        if read.get("version") != _VERSION:
+            raise TableError(
+                say(
+                    "The state of the stream has a layout of its own ({version}).",
+                    version=str(read.get("version"))[:20],
+                ),
+                say(
+                    "This velado reads layout {version}: what stands where in another one it does not know.",
+                    version=_VERSION,
+                ),
+                "Run the stream with the velado that wrote it. Or let the epoch end, and begin a new stream with folders of its own.",
+            )
         for name, was in read.get("begun_with", {}).items():
             if self._begun_with.get(name, was) != was:
                 raise ParameterError(
