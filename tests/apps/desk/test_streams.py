@@ -13,7 +13,11 @@ def test_windows_of_a_stream_are_shown_while_it_runs(tmp_path: Path) -> None:
     with (ward / "private" / "windows.jsonl").open("ab") as log:
         log.write(b'{"window": 3, "be')  # a line that is being written
     page = desk.get("/streams")
-    assert "ward/private: 2 windows" in page.words and "Smallest group" in page.words
+    assert (
+        "ward/private: 2 windows" in page.words
+        and "Smallest group" in page.words
+        and "Left out" in page.words
+    )
     assert page.text.count('<th scope="row">') == 2 and 'href="/streams"' in desk.get("/open").text
     assert desk.get("/static/streams.js").status == 200
     assert "ward/private: 2 janelas" in desk.get("/streams?lang=pt").words

@@ -1,6 +1,8 @@
 """A stream that is killed anywhere publishes no record twice and loses none; a real broker delivers to it and gets its windows."""
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -173,6 +175,67 @@ def test_an_older_state_that_is_put_back_is_refused(folder: Path) -> None:
     state.write_bytes(newest)
     run_stream(folder / "stream.toml")
     assert chain(folder) == 2
+
+
+def test_a_state_of_another_layout_is_told_in_a_sentence(folder: Path) -> None:
+    from velado.release.stream.manifest import digest
+
+    write_lines(folder, 1)
+    run_stream(folder / "stream.toml")
+    state = folder / "private" / "state.json"
+    body = state.read_bytes().partition(b"\n")[2].replace(b'"version": 1', b'"version": 2', 1)
+    state.write_bytes(digest(body).encode() + b"\n" + body)
+    with pytest.raises(TableError, match=r"layout of its own \(2\).*reads layout 1"):
+        run_stream(folder / "stream.toml")
+
+
+@pytest.mark.parametrize("window", ['by = "time"\nsize = 40\nclock = "record"', 'by = "count"\nsize = 40'])
+def test_the_delay_of_recorded_times_is_what_the_stream_added(folder: Path, window: str) -> None:
+    """Times of another year are no delay: it is counted from the reading of the record that filled the window."""
+    text = (folder / "stream.toml").read_text().replace('by = "count"\nsize = 40', window)
+    (folder / "stream.toml").write_text(text + '[record]\ntime = "at"\n')
+    rows = [
+        reading(window, one, at=1_600_000_000 + 40 * window + one) for window in range(3) for one in range(40)
+    ]
+    (folder / "records-1.jsonl").write_bytes(b"\n".join(rows) + b"\n")
+    heard: list[float] = []
+    begun = time.time()
+    run_stream(folder / "stream.toml", tell=lambda window, delay: heard.append(delay))
+    took = time.time() - begun
+    lines = (folder / "private" / "windows.jsonl").read_text().splitlines()
+    assert [json.loads(one)["delay"] for one in lines] == heard and len(heard) == 3
+    assert all(0 <= one <= took for one in heard)
+    shown = next(one for one in (folder / "metrics.prom").read_text().splitlines() if "delay_seconds{" in one)
+    assert 0 <= float(shown.split()[-1]) <= took
+
+
+def test_a_windows_line_says_how_many_people_were_left_out(
+    folder: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """Two of five stay away: their class is given up, and who of it is there is left out of the window and of its loss."""
+    from velado.apps.cli import run
+
+    text = (
+        (folder / "stream.toml")
+        .read_text()
+        .replace('by = "count"\nsize = 40', 'by = "time"\nsize = 10\nclock = "record"')
+    )
+    (folder / "stream.toml").write_text(text.replace("k = 3", "k = 3\nstart = 3") + '[record]\ntime = "at"\n')
+    here = [[*range(9)], [*range(7)], [9]]
+    rows = [
+        line(f"p{one}", 20 + one // 3 * 20, "F", one, at=1_600_000_000 + 10 * at)
+        for at, part in enumerate(here)
+        for one in part
+    ]
+    (folder / "records-1.jsonl").write_bytes(b"\n".join(rows) + b"\n")
+    assert run(["stream", str(folder / "stream.toml")]) == 0
+    told = capsys.readouterr().out
+    assert "Window 1: 9 people" in told and "0 left out" in told
+    assert re.search(
+        r"Window 2: 6 people with an information loss of 0\.0%, 1 left out, 0 waiting\.", told
+    ), told
+    facts = [json.loads(one) for one in (folder / "private" / "windows.jsonl").read_text().splitlines()]
+    assert facts[1]["people_given_up"] + facts[1]["people_expired"] == 1
 
 
 def test_files_are_read_whatever_their_names_and_folders_and_when_they_grow(folder: Path) -> None:
