@@ -405,7 +405,7 @@ def _refuse_rows(method: Method, used: RowSource) -> None:
     raise ParameterError(
         say("'{method}' parts rows with the same values.", method=method.name),
         many if isinstance(used, Numberable) else counted,
-        "Use mondrian (with strict cuts), progressive (for ncp), full-domain or das, or --engine memory.",
+        "Use mondrian (with strict cuts), top-down-greedy, progressive (for ncp), full-domain or das, or --engine memory.",
     )
 
 
