@@ -34,6 +34,12 @@ def lake_files(place: str | Path) -> list[Path]:
         # A link that leads nowhere is a part that cannot be read, and is refused by whoever reads it.
         below = [root / name for name in glob.glob(os.path.join("", *rest), root_dir=root, recursive=True)]
         found = [path for path in below if not path.is_dir() and not is_hidden(path, root, rest)]
+    if not found and os.path.isdir(text):
+        raise TableError(
+            say("The folder '{place}' holds no CSV, Parquet or Arrow file.", place=text),
+            "A folder stands for those below it; names that begin with _ or . are unfinished work, and left out.",
+            "Give the folder that holds them, or name the files by a pattern.",
+        )
     if not found:
         raise TableError(
             say("No file matches '{place}'.", place=text),

@@ -15,9 +15,8 @@ from velado.errors import ParameterError
 from velado.text import say
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from velado.data.schema import Schema
+    from velado.data.table import Table
     from velado.engines.duckdb_source import DuckDBSource
     from velado.engines.row_source import RowSource
 
@@ -238,12 +237,16 @@ def is_database(source: str) -> bool:
     return holds_tables(source)
 
 
-def in_memory(source: str, schema: Schema) -> pl.DataFrame:
-    """All rows of a folder or a pattern of files as one frame.
+def in_memory(source: str, schema: Schema) -> Table:
+    """All rows of a folder or a pattern of files as one table, whose columns have no meaning yet.
 
     >>> in_memory("no/such/*.csv", None)
     Traceback (most recent call last):
     velado.errors.TableError: No file matches 'no/such/*.csv'. Nothing was read. Check the path; quote a pattern so that the shell leaves it alone.
     """
-    with RowSourceFlags().opened(source, schema) as rows:
-        return cast("DuckDBSource", rows).frame()
+    from velado.data.schema import Schema
+    from velado.data.table import Table
+
+    with RowSourceFlags().opened(source, schema) as opened:
+        rows = cast("DuckDBSource", opened)
+        return Table.of(rows.frame(), Schema({}), rows.name, undeclared="keep", separator=rows.separator)
