@@ -22,7 +22,6 @@ from velado.errors import (
     SchemaError,
     SideDoorOpen,
     TableError,
-    VeladoError,
 )
 from velado.release.guarantees import KAnonymity
 from velado.release.sources import source_check

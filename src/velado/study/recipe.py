@@ -128,6 +128,8 @@ class Recipe:
         lead = say(
             "How this release was made. Repeat it, or use it on another file of the same form:\n"
             "  velado apply recipe.toml FILE -o FOLDER --key owner.key\n"
+            "FILE may be whatever `velado anonymize` takes: a folder or a pattern of files, a database with --table,\n"
+            "an address postgresql:// with --table and --to-table.\n"
             "[taxonomies] holds what the taxonomy files said on that day. [input] names the file by a fingerprint\n"
             "that only the holder of the key can compute. This file is private: it says how values were chosen."
         )

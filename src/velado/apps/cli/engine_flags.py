@@ -158,8 +158,8 @@ class RowSourceFlags:
         """
         return "spark" if self.engine == "spark" else "duckdb"
 
-    def refuse(self, asked: Sequence[tuple[str, bool]]) -> None:
-        """Nothing, if nothing was *asked* (flag, given) that an engine cannot do yet; else an error names it.
+    def refuse(self, asked: Sequence[tuple[str, bool]], source: str = "") -> None:
+        """Nothing, if nothing was *asked* (flag, given) that an engine cannot do yet with *source*; else an error names it.
 
         >>> RowSourceFlags().refuse([("--keep-order", False)])
         """
@@ -168,7 +168,9 @@ class RowSourceFlags:
                 raise ParameterError(
                     say("{flag} cannot be used with an engine yet.", flag=flag),
                     "It needs every row at hand.",
-                    say("Leave {flag} out, or use --engine memory.", flag=flag),
+                    say("Leave {flag} out, or write the rows to a file first.", flag=flag)
+                    if source.startswith((*SERVERS, *REMOTE)) or is_database(source)
+                    else say("Leave {flag} out, or use --engine memory.", flag=flag),
                 )
 
 

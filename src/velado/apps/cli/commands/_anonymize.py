@@ -126,7 +126,8 @@ def anonymize(
                 ("--sheet", reading.sheet is not None),
                 ("--format", served and format is not None),
                 ("--formulas", served and formulas != "keep"),
-            ]
+            ],
+            file,
         )
         with show.waiting() as progress:
             from velado.study.engine_run import publish_files, publish_table
@@ -180,7 +181,7 @@ def anonymize(
                     progress=progress,
                 )
             )
-        show.result(lambda: _document(done, cost=done.release.facts()["cost"]), _engine_lines(done))
+        show_engine_published(done)
         return
     with show.waiting() as progress:
         from velado.study.run import publish
@@ -320,6 +321,11 @@ def propose(file: Path, reading: flags.ReadingFlags) -> NoReturn:
 def show_published(done: Published) -> None:
     """A finished release is told: as JSON the manifest and the folder, else in ten lines and its warnings."""
     show.result(lambda: _document(done, metrics=done.scores.to_dict()), _lines(done))
+
+
+def show_engine_published(done: EnginePublished) -> None:
+    """The same of a release that an engine made."""
+    show.result(lambda: _document(done, cost=done.release.facts()["cost"]), _engine_lines(done))
 
 
 def _document(done: Published | EnginePublished, **cost: object) -> dict[str, object]:
