@@ -21,7 +21,7 @@ from velado.release.guarantees import (
     RecursiveLDiversity,
     TCloseness,
 )
-from velado.release.methods import DAS, FixedInterval, FullDomain, Mondrian
+from velado.release.methods import DAS, FixedInterval, FullDomain, Mondrian, TopDownGreedy
 from velado.release.sources.source_check import Judged
 from velado.release.sources.source_plan import ChosenPlan
 from velado.release.sources.source_release import PreparedSource, plan_release, prepare_source
@@ -122,12 +122,12 @@ def random_case(seed: int, typed: bool = True) -> Case:
     schema = Schema.from_dict(
         {"table": missing, "columns": {n: meaning[n] for n in frame.columns if n in kept}}
     )
-    methods = (Mondrian(), FullDomain(), DAS(), FixedInterval())
+    methods = (Mondrian(), TopDownGreedy(), FullDomain(), DAS(), FixedInterval())
     promises = ((), (LDiversity(2),), (TCloseness(0.5),))
     return Case(
         frame=frame.select([n for n in frame.columns if n in kept]),
         schema=schema,
-        method=methods[int(draw.choice(4, p=[0.6, 0.2, 0.1, 0.1]))],
+        method=methods[int(draw.choice(5, p=[0.4, 0.2, 0.2, 0.1, 0.1]))],
         k=int(draw.choice([2, 3, 5, 10])),
         guarantees=promises[int(draw.choice(3, p=[0.6, 0.2, 0.2]))],
         suppression=float(draw.choice([0.0, 0.1, 0.3])),

@@ -152,6 +152,23 @@ def test_empty_parts_of_text_and_tables_of_none_but_empty_parts(tmp_path: Path) 
         release(lake, tmp_path, force=True)
 
 
+@pytest.mark.parametrize("row", [0, 60_000])
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_a_text_with_a_zero_byte_is_refused_wherever_it_stands(engine: str, row: int, tmp_path: Path) -> None:
+    """Readers differ in what they make of one, and nobody could read the published table again."""
+    cells = stays(70_000).with_row_index("at").with_columns(pl.col("ill").str.replace("^", " "))
+    odd = cells.with_columns(
+        pl.when(pl.col("at") == row).then(pl.lit("\0z")).otherwise("ill").alias("ill")
+    ).drop("at")
+    odd.write_csv(tmp_path / "odd.csv")
+    with pytest.raises(TableError, match=r"'odd\.csv' holds zero bytes"):
+        if engine == "memory":
+            anonymize(tmp_path / "odd.csv", schema(), "mondrian", k=5)
+        else:
+            release(tmp_path / "odd.csv", tmp_path)
+    assert nothing_published(tmp_path)
+
+
 def test_texts_whose_columns_differ_are_refused_by_name(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     lake.mkdir()

@@ -1,5 +1,6 @@
 """The page on PostgreSQL runs as it is written, with the server's address in the environment alone."""
 
+import json
 import re
 import shlex
 import uuid
@@ -71,3 +72,5 @@ def test_the_commands_run_and_the_table_keeps_its_promise(
     written = "".join(path.read_text("utf-8") for path in Path("out").rglob("*.*") if path.is_file())
     assert secret not in written + told and "PGHOST" not in written
     assert sorted(path.name for path in Path("out/release").iterdir()) == ["about.html", "manifest.json"]
+    libraries = json.loads(Path("out/release/manifest.json").read_text("utf-8"))["libraries"]
+    assert "psycopg" in libraries and "duckdb" not in libraries

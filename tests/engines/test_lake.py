@@ -94,6 +94,7 @@ def test_a_lake_becomes_a_release_that_a_stranger_can_verify(lake: Path, tmp_pat
     manifest = json.loads((out / "release" / "manifest.json").read_text())
     assert manifest["how"]["engine"] == "DuckDB" and manifest["how"]["plan"] == "compress"
     assert manifest["output"]["row_order"] == "drawn" and manifest["output"]["rows"] == 600
+    assert {"polars", "duckdb", "pyarrow"} < set(manifest["libraries"]), "who wrote the file must stand there"
     assert "judged on all rows" in manifest["judged"]
 
 

@@ -227,6 +227,9 @@ def test_rows_of_several_folders_come_in_the_order_of_their_files(ending: str, t
         place = tmp_path / f"year={at}" / f"part.{ending}"
         part.write_csv(place) if ending == "csv" else part.write_parquet(place)
     lake = opened(f"{tmp_path}/year=*/*.{ending}", tmp_path)
+    assert lake.order == "numbered"
+    alone = opened(f"{tmp_path}/year=0/*.{ending}", tmp_path)
+    assert alone.order == "scan" and alone.frame().get_column("n").cast(pl.Int64).is_sorted()
     whole = list(range(rows * files))
     for _ in range(4):
         assert pl.Series(lake.frame().get_column("n")).cast(pl.Int64).to_list() == whole

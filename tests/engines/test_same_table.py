@@ -91,7 +91,13 @@ def test_memory_and_duckdb_publish_the_same_of_many_files(kind: str, tmp_path: P
     assert compare(seeds(1000, 60), kind, tmp_path)["held"] >= 30
 
 
-ROWS = (MDAV(), KMember(), TopDownGreedy(), Mondrian(cut="relaxed"), Mondrian(recoder="centroid"))
+ROWS = (
+    MDAV(),
+    KMember(),
+    TopDownGreedy(recoder="centroid"),
+    Mondrian(cut="relaxed"),
+    Mondrian(recoder="centroid"),
+)
 
 
 @pytest.mark.parametrize("method", ROWS, ids=lambda method: f"{method.name} {getattr(method, 'cut', '')}")

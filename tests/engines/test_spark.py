@@ -136,6 +136,20 @@ def test_rows_that_are_published_alike_do_not_lie_together(session, parts) -> No
     assert find_row_order(Table.of(rows_of(made), schema)) == []
 
 
+def test_rows_of_spark_have_no_order_and_verify_says_so(session) -> None:
+    """A sample brings equal rows together: what that tells is no order of the table's."""
+    frame = pl.DataFrame({"age": ["20", "30", "40"] * 200, "sex": ["F", "M", "F"] * 200})
+    columns = {"age": {"role": "quasi", "kind": "numeric"}, "sex": {"role": "quasi"}}
+    schema = Schema.from_dict({"columns": columns})
+    found = velado.verify(as_spark(session, frame, 2), schema, ["k-anonymity"])
+    assert found.holds and "row-order" not in {door.kind for door in found.side_doors}
+    assert "stand in no order" in found.judged
+
+    from velado.engines.spark_source import of_spark
+
+    assert of_spark(as_spark(session, frame, 2)).order == "none"
+
+
 def test_the_driver_never_collects_rows(session, monkeypatch) -> None:
     """Every way from Spark to Python is counted; the table has texts that only one row holds."""
     from pyspark.sql.classic.dataframe import DataFrame

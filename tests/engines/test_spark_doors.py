@@ -1,5 +1,6 @@
 """What is inspected, verified and measured of Spark frames is what memory finds, and says what it judged by."""
 
+import json
 import shutil
 from importlib.util import find_spec
 
@@ -91,6 +92,8 @@ def test_files_with_moments_of_any_unit_and_zone_are_published_as_in_memory(sess
         reports=(),
         engine="spark",
     )
+    manifest = json.loads((tmp_path / "out" / "release" / "manifest.json").read_text("utf-8"))
+    assert manifest["how"]["engine"] == "Spark" and manifest["libraries"]["pyspark"]
     spark = velado.read_table(tmp_path / "out" / "release" / "table.parquet").frame
     assert multiset(spark) == multiset(memory)
     assert spark.schema == memory.schema

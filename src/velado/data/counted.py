@@ -98,7 +98,7 @@ def expanded(data: EncodedTable, most: int = MOST_EXPANDED) -> tuple[EncodedTabl
                 most=most,
             ),
             "It tells rows with the same values apart, so counting them does not do.",
-            "Use a method that works on counted rows: mondrian (with strict cuts), full-domain or das.",
+            "Use a method that works on counted rows: mondrian (with strict cuts), top-down-greedy, full-domain or das.",
         )
     entry_of_row = np.repeat(np.arange(data.rows), data.counts)
 

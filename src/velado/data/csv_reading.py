@@ -64,6 +64,19 @@ def as_utf8(data: bytes, name: str, encoding: str) -> bytes:
         ) from None
 
 
+def refuse_zero_bytes(data: bytes, name: str) -> None:
+    """Nothing, unless there is a zero byte in the text *data* of a file: readers of CSV differ in what they make of one.
+
+    >>> refuse_zero_bytes(b"age,home\n31,a\n", "t.csv")
+    """
+    if b"\x00" in data:
+        raise TableError(
+            say("'{name}' holds zero bytes.", name=name),
+            "It is a binary file, or a text that was damaged: no CSV file has them.",
+            "Give the file the ending of its true format, or take the zero bytes out.",
+        )
+
+
 def _is_utf8_with_accents(data: bytes) -> bool:
     # Text of a one-byte encoding is hardly ever valid UTF-8 by accident once it has accents.
     if data.isascii():

@@ -27,6 +27,7 @@ from velado.data.csv_reading import (
     is_utf8_name,
     lines_of,
     ragged_rows,
+    refuse_zero_bytes,
     wide_encoding,
 )
 from velado.data.formats import Wanted, damaged, expected_format, format_of, read_as
@@ -187,12 +188,7 @@ def parse_csv(
     data = as_utf8(data, name, encoding)
     if data.startswith(b"\xef\xbb\xbf"):
         data = data[3:]
-    if b"\x00" in data[:65536]:
-        raise TableError(
-            say("'{name}' holds zero bytes.", name=name),
-            "It is a binary file, not CSV.",
-            "Give the file the ending of its true format.",
-        )
+    refuse_zero_bytes(data, name)
     header, separator = header_of(data, name, separator)
     check_header(header, name, known)
     if len(header) > 1:

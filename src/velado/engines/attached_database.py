@@ -78,7 +78,9 @@ def open_database(path: Path, table: str | None, folder: Path, *, memory: str | 
         placed=f"({relation.format(more=', 0 AS filename, rowid AS file_row_number')}) AS file",
     )
     try:
-        return counted_source(made if _has_places(made) else replace(made, placed=""), names)
+        return counted_source(
+            made if _has_places(made) else replace(made, placed="", order="numbered"), names
+        )
     except BaseException:
         connection.close()
         raise

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from velado.data.csv_reading import as_utf8, check_header, header_of
+from velado.data.csv_reading import as_utf8, check_header, header_of, refuse_zero_bytes
 from velado.data.numbers import THOUSANDS
 from velado.data.schema import Schema
 from velado.engines.places import ARROW, CSV, PARQUET
@@ -24,6 +24,7 @@ from velado.settings import no_file
 from velado.text import say
 
 _HEAD = 1 << 20
+_BLOCK = 1 << 22
 _GLOB = frozenset("*?[]{}")
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
@@ -127,6 +128,9 @@ def _csv(paths: Sequence[Path], schema: Schema, folder: Path, told: _Folders) ->
     for number, path in enumerate(paths):
         source = path if utf8 else _recoded(path, schema.encoding, folder, number)
         found = _header(path, source, schema, told.names)
+        with source.open("rb") as file:
+            while block := file.read(_BLOCK):
+                refuse_zero_bytes(block, path.name)
         refuse_alike(found[0])
         if first is not None and found != first:
             refuse_alike([*first[0], *(name for name in found[0] if name not in first[0])])
@@ -382,7 +386,7 @@ def _recoded(path: Path, encoding: str, folder: Path, number: int) -> Path:
             path.open("r", encoding=encoding, newline="") as file,
             out.open("w", encoding="utf-8", newline="") as copy,
         ):
-            while block := file.read(1 << 22):
+            while block := file.read(_BLOCK):
                 copy.write(block)
     except (UnicodeError, LookupError, ValueError):
         raise TableError(

@@ -36,6 +36,7 @@ from velado.engines.row_source import (
     ROWS,
     Coding,
     FileSink,
+    Order,
     Recoding,
     Sink,
     TupleKeys,
@@ -63,7 +64,7 @@ class DuckDBSource:
     """A table that DuckDB scans each time it is asked; only what is asked for is read.
 
     Make one with `open_files` or `of_arrow`. *relation* has columns f0, f1, ...; *where* are conditions on them. *own* are columns whose
-    type in *types* is not DuckDB's but the files'. *loose*: DuckDB hands rows over in any order unless it numbers them, as after a join.
+    type in *types* is not DuckDB's but the files'. *order* is "numbered" where DuckDB hands rows over in any order unless it numbers them, as after a join.
 
     >>> source = of_arrow(pa.table({"sex": ["F", "F", None]}))
     >>> source.domain("sex").sort_by("rows").to_pydict()
@@ -82,7 +83,8 @@ class DuckDBSource:
     engine: str = "DuckDB"
     placed: str = ""
     own: frozenset[str] = frozenset()
-    loose: bool = False
+    order: Order = "scan"
+    libraries: tuple[str, ...] = ("duckdb", "pyarrow")
 
     def __repr__(self) -> str:
         return f"DuckDBSource({self.name!r}, {self.rows:,} rows, {len(self.types)} columns)"
@@ -128,7 +130,7 @@ class DuckDBSource:
             chosen = f" WHERE hash({place}) < {int(_WHOLE_HASH * (most / self.rows))}::UBIGINT"
         cells = ", ".join(self._cells)
         asked = f"SELECT {cells} FROM {{rows}}{chosen}"
-        if self.loose:
+        if self.order == "numbered":
             numbered = f"SELECT {cells}, row_number() OVER () AS place FROM {{rows}}{chosen}"
             asked = f"SELECT {cells} FROM ({numbered}) AS numbered ORDER BY place"
         found = self._arrow(asked, placed=bool(chosen) and whole is None)
@@ -511,7 +513,7 @@ def open_files(
         stamps=stamps,
         separator=found.separator,
         placed=found.placed,
-        loose=found.told > 0,
+        order="numbered" if found.told else "scan",
     )
     try:
         counted = counted_source(source, found.names)

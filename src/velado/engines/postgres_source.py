@@ -23,6 +23,7 @@ from velado.engines.row_source import (
     PLACE,
     ROWS,
     Coding,
+    Order,
     Recoding,
     Sink,
     TableSink,
@@ -114,6 +115,8 @@ class PostgresSource:
     where: tuple[str, ...] = ()
     memory: str | None = None
     engine: str = "PostgreSQL"
+    order: Order = "numbered"
+    libraries: tuple[str, ...] = ("psycopg", "pyarrow")
 
     def __repr__(self) -> str:
         return f"PostgresSource({self.name!r}, {self.rows:,} rows, {len(self.types)} columns)"
@@ -154,7 +157,8 @@ class PostgresSource:
                 bound = int(share * (1 << 63))
                 chosen = f" WHERE abs(hashtextextended({self._cell(whole)}::text, 0) / 2) * 2 < {bound}"
         shown = ", ".join(self.cells)
-        return self._table(f"SELECT {shown} FROM {{rows}}{chosen}", self.types)
+        with self._as_they_lie():
+            return self._table(f"SELECT {shown} FROM {{rows}}{chosen}", self.types)
 
     def domain(self, column: str) -> pa.Table:
         """The distinct values of a column (`value`, null among them) and their `rows`."""
@@ -195,12 +199,20 @@ class PostgresSource:
 
     def numbered(self) -> PostgresSource:
         """The same rows set aside, each with its number in a further column, in the order they lie in."""
-        # Else a scan may begin in the middle of the table, where another one is.
-        self._run("SET LOCAL synchronize_seqscans = off")
-        self._run("SET LOCAL max_parallel_workers_per_gather = 0")
         number = f"row_number() OVER () - 1 AS {_quoted(PLACE)}"
-        PostgresTables(self).make("numbered_rows", f"SELECT r.*, {number} FROM {self._rows()}")
+        with self._as_they_lie():
+            PostgresTables(self).make("numbered_rows", f"SELECT r.*, {number} FROM {self._rows()}")
         return self._with_numbers()
+
+    @contextmanager
+    def _as_they_lie(self) -> Iterator[None]:
+        """Within, rows come in the order they lie in: no scan begins in the middle, where another one is, or is shared by workers."""
+        ways = (("synchronize_seqscans", "off"), ("max_parallel_workers_per_gather", "0"))
+        for name, value in ways:
+            self._run(f"SET LOCAL {name} = {value}")
+        yield
+        for name, _ in ways:
+            self._run(f"SET LOCAL {name} TO DEFAULT")
 
     def _with_numbers(self) -> PostgresSource:
         return replace(

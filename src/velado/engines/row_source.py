@@ -260,18 +260,9 @@ class TableSink:
 Sink = FileSink | TableSink
 
 
-@runtime_checkable
-class Numberable(Protocol):
-    """What a source can do, beside all that every one can, whose rows stand in an order of their own.
-
-    >>> from velado.engines.duckdb_source import of_arrow
-    >>> isinstance(of_arrow(pa.table({"age": [20]})), Numberable)
-    True
-    """
-
-    def numbered(self) -> RowSource:
-        """The same rows set aside, each with its number, from 0 on, in a further column PLACE; the source writes them too."""
-        ...
+Order = Literal["scan", "numbered", "none"]
+"""Whether the rows of a source stand in an order of their own, that of memory. scan: whoever reads them meets them in it.
+numbered: they have one, which an answer keeps only where it asks for it. none: they have none, and equal rows cannot be told apart."""
 
 
 @runtime_checkable
@@ -304,6 +295,23 @@ class RowSource(Protocol):
         """How many rows it has."""
         ...
 
+    @property
+    def libraries(self) -> tuple[str, ...]:
+        """The packages of Python through which the engine is asked, for the manifest."""
+        ...
+
+    @property
+    def order(self) -> Order:
+        """Whether its rows stand in an order of their own: the one place that says so."""
+        ...
+
+    def numbered(self) -> RowSource:
+        """The same rows set aside, each with its number, from 0 on, in a further column PLACE; the source writes them too.
+
+        Nobody asks this of a source whose rows have no order.
+        """
+        ...
+
     def blanked(self, none: Mapping[str, NoValue]) -> RowSource:
         """The same rows with nothing in the cells that mean no value, which *none* says by column."""
         ...
@@ -313,7 +321,10 @@ class RowSource(Protocol):
         ...
 
     def sample(self, most: int, whole: str | None = None) -> pa.Table:
-        """All rows where there are at most *most*, else about so many; *whole*: all rows of some of its values."""
+        """All rows where there are at most *most*, else about so many; *whole*: all rows of some of its values.
+
+        They come in their order, if they have one.
+        """
         ...
 
     def domain(self, column: str) -> pa.Table:

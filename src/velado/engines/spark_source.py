@@ -26,6 +26,7 @@ from velado.engines.row_source import (
     CODE,
     ROWS,
     Coding,
+    Order,
     Recoding,
     RowSource,
     Sink,
@@ -67,12 +68,18 @@ class SparkSource:
     stamps: tuple[Stamp | None, ...] = ()
     separator: str = ","
     engine: str = "Spark"
+    order: Order = "none"
+    libraries: tuple[str, ...] = ("pyspark", "pyarrow")
     told: dict[tuple[str, ...], pa.Table] = field(default_factory=dict, compare=False)
     memory: str | None = None
     kept: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def __repr__(self) -> str:
         return f"SparkSource({self.name!r}, {self.rows:,} rows, {len(self.types)} columns)"
+
+    def numbered(self) -> Self:
+        """An error: rows without an order have no numbers, and who asks for them overlooked `order`."""
+        raise ValueError("rows on Spark stand in no order and cannot be numbered")
 
     def blanked(self, none: Mapping[str, NoValue]) -> Self:
         """The same rows with nothing in the cells that mean no value, which *none* says by column."""

@@ -271,10 +271,12 @@ def concluded(
     *,
     rows: int | None = None,
     judged: str = "",
+    ordered: bool = True,
 ) -> Verification:
     """The verdict on a released table: its groups counted by *counts*, its columns judged on *table*.
 
-    *table* holds the columns that are there, all rows of them or, if *judged* says so, a sample of the *rows* there are.
+    *table* holds the columns that are there, all rows of them or, if *judged* says so, a sample of the *rows* there are;
+    *ordered* is whether it has them in the order in which they were published.
 
     >>> from velado.testing.examples import table
     >>> ages, seen = table(age=[20, 20]), check_published(table(age=[20, 20]).frame, ["age"], ())
@@ -285,7 +287,7 @@ def concluded(
     person = known.person
     counted = tuple(guarantee.counted_by("row" if person is None else "person") for guarantee in guarantees)
     checked = counts.check((), counted)
-    doors = _doors(table)
+    doors = _doors(table, ordered)
     kept = tuple(
         guarantee
         for guarantee, verdict in zip(counted, checked.verdicts, strict=True)
@@ -315,7 +317,7 @@ def concluded(
     )
 
 
-def _doors(table: Table) -> tuple[SideDoor, ...]:
+def _doors(table: Table, ordered: bool) -> tuple[SideDoor, ...]:
     """What the file alone shows: originals left in, columns in step with what is published, and the rows' order."""
     found = find_side_doors(table, published=True)
     copies = {(door.column, door.reveals) for door in found if door.kind == "copy"}
@@ -323,7 +325,7 @@ def _doors(table: Table) -> tuple[SideDoor, ...]:
     in_step = find_compatible(table, copies | {(door.column, door.reveals) for door in originals})
     finer = {(frozenset(door.columns), door.reveals) for door in (*originals, *in_step)}
     rest = (door for door in found if (frozenset(door.columns), door.reveals) not in finer)
-    return (*originals, *in_step, *rest, *find_row_order(table))
+    return (*originals, *in_step, *rest, *(find_row_order(table) if ordered else ()))
 
 
 def _read(source: Any, schema: Schema, encoding: str | None) -> Table:

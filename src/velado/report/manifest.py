@@ -73,6 +73,7 @@ def engine_manifest(facts: EngineFacts, key: Key) -> dict[str, object]:
             losses=release.plan.public_losses,
             warnings=release.public_warnings,
             key=key,
+            engine=release.plan.prepared.source.libraries,
         ),
         "population": None,
         "judged": release.plan.prepared.judged.said,
@@ -89,13 +90,17 @@ def _document(
     before: float | None = None,
     warnings: Sequence[str],
     key: Key,
+    engine: Sequence[str] = (),
 ) -> dict[str, object]:
     result, promise = told["result"], told["promise"]
     doors = cast(Sequence[Mapping[str, object]], promise["side_doors"])
     return {
         "manifest_version": VERSION,
         "velado": package_version("velado"),
-        "libraries": {"python": platform.python_version(), **{n: package_version(n) for n in LIBRARIES}},
+        "libraries": {
+            "python": platform.python_version(),
+            **{n: package_version(n) for n in (*LIBRARIES, *engine)},
+        },
         "input": {
             "keyed_sha256": source.keyed_sha256,
             "key": key.fingerprint,

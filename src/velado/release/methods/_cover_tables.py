@@ -16,7 +16,7 @@ import numpy.typing as npt
 from velado.compiled import njit
 from velado.data.counted import refuse_counted
 from velado.data.encode import EncodedTable
-from velado.data.partition import Partition, group_by_codes
+from velado.data.partition import Partition
 from velado.randomness import seeded
 from velado.release.goal import Goal, Progress, silent
 from velado.release.guarantees.k_anonymity import KAnonymity
@@ -87,8 +87,8 @@ Tables = tuple[
 class CoverTables:
     """Distinct code tuples with their weights, and the columns' domains as flat arrays for kernels.
 
-    *records* holds one row per distinct tuple, *weight* its number of table rows, *record_of* the tuple of
-    each table row. *tables* are: weight of each column; first entry of each column in a vector over codes; missing code; place of each
+    *records* holds one row per distinct tuple, in the order of their codes, *weight* its number of table rows, *record_of*
+    the tuple of each row (entry, where they are counted). *tables* are: weight of each column; first entry of each column in a vector over codes; missing code; place of each
     code (numeric columns); first node of each column, or -1 for a numeric one; leaves of each column; parent,
     first leaf, last leaf and loss of each node.
     """
@@ -101,13 +101,11 @@ class CoverTables:
 
     @classmethod
     def of(cls, data: EncodedTable) -> CoverTables:
-        """The tables of *data*, a table of rows. O(n log n)."""
-        refuse_counted(data)
-        label, count = group_by_codes([c.codes for c in data.columns], [c.size for c in data.columns])
+        """The tables of *data*. O(n log n)."""
+        label, count = data.classes.labels, data.classes.count
         example = np.zeros(count, dtype=np.int64)
         example[label[::-1]] = np.arange(label.size - 1, -1, -1)
         records = np.ascontiguousarray(data.matrix[example])
-        weight = np.bincount(label, minlength=count).astype(np.int64)
         base = np.concatenate(([0], np.cumsum([c.size for c in data.columns]))).astype(np.int64)
         missing = np.array([c.missing if c.tree is None else -1 for c in data.columns], dtype=np.int64)
         places = np.concatenate([c.weight * c.positions for c in data.columns])
@@ -126,12 +124,7 @@ class CoverTables:
             np.concatenate([none, *(tree.last for tree, _ in trees)]),
             np.concatenate([np.empty(0), *(w * tree.loss(np.arange(len(tree.labels))) for tree, w in trees)]),
         )
-        return cls(records, weight, label, tables, int(base[-1]))
-
-    def rows_by_record(self) -> tuple[Int64Array, Int64Array]:
-        """Table rows sorted by record (table order inside), and where each record's rows start."""
-        order = np.argsort(self.record_of, kind="stable")
-        return order, np.concatenate(([0], np.cumsum(self.weight))).astype(np.int64)
+        return cls(records, data.classes.sizes, label, tables, int(base[-1]))
 
 
 @njit(cache=True)

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from velado.compiled import njit
+from velado.data.counted import refuse_counted
 from velado.data.encode import EncodedTable
 from velado.data.partition import Partition
 from velado.release.goal import Goal, Progress, Promise, silent
@@ -388,6 +389,7 @@ class GOK:
         self, data: EncodedTable, goal: Goal, random: np.random.Generator, progress: Progress
     ) -> Recoded:
         """The best clusters found, repaired until the goal holds."""
+        refuse_counted(data)
         k = max(goal.least_rows, 1)
         problem = _Problem.of(data, goal, k, self.fuzziness)
         starts = self._starts(data, goal, random, progress)

@@ -15,7 +15,7 @@ from velado.data.keys import Key
 from velado.data.partition import BoolArray, Int32Array, Int64Array, ValueEntries, group_by_codes
 from velado.data.schema import Schema
 from velado.data.table import Undeclared
-from velado.engines.row_source import Numberable, Recoding, RowSource
+from velado.engines.row_source import Recoding, RowSource
 from velado.errors import GuaranteeNotMet, ParameterError
 from velado.randomness import seeded
 from velado.release.asked_goal import goal_of, refuse_blanks, refuse_few
@@ -369,7 +369,7 @@ def _most_rows(method: Method) -> int:
 
 def _takes_rows(method: Method, used: RowSource) -> bool:
     """Whether the method needs single rows, or does better with them, they are few, and the source can tell them apart: as in memory."""
-    return method.takes != "tuples" and used.rows <= _most_rows(method) and isinstance(used, Numberable)
+    return method.takes != "tuples" and used.rows <= _most_rows(method) and used.order != "none"
 
 
 def counts_people(goal: Goal) -> bool:
@@ -404,8 +404,8 @@ def _refuse_rows(method: Method, used: RowSource) -> None:
     )
     raise ParameterError(
         say("'{method}' parts rows with the same values.", method=method.name),
-        many if isinstance(used, Numberable) else counted,
-        "Use mondrian (with strict cuts), progressive (for ncp), full-domain or das, or --engine memory.",
+        many if used.order != "none" else counted,
+        "Use mondrian (with strict cuts), top-down-greedy, progressive (for ncp), full-domain or das, or --engine memory.",
     )
 
 

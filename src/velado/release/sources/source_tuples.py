@@ -23,7 +23,7 @@ from velado.data.normal import value_codes
 from velado.data.partition import Int32Array, Int64Array, ValueEntries, ValueShape
 from velado.data.schema import Column, Schema
 from velado.data.table import Table
-from velado.engines.row_source import CODE, PLACE, ROWS, Coding, Numberable, RowSource, TupleKeys
+from velado.engines.row_source import CODE, PLACE, ROWS, Coding, RowSource, TupleKeys
 from velado.errors import TableError
 from velado.release.goal import Progress, silent
 from velado.text import join, say, say_n
@@ -347,7 +347,6 @@ def count_rows(codes: SourceCodes, progress: Progress = silent) -> tuple[SourceC
     >>> found.data.columns[0].codes, found.data.counts, found.distinct
     (array([1, 0, 1], dtype=int32), array([1, 1, 1]), 2)
     """
-    assert isinstance(codes.used, Numberable)
     numbers = np.arange(codes.used.rows, dtype=np.int64)
     place = Coding(PLACE, pa.array(numbers), numbers.astype(np.int32), -1, max(codes.used.rows, 1))
     codes = replace(codes, used=codes.used.numbered(), place=place)

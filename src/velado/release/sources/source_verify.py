@@ -25,7 +25,7 @@ from velado.release.sources import source_check
 from velado.release.sources.source_check import check_source, published_groups, sampled, smallest_group
 from velado.release.sources.source_release import refuse_population
 from velado.release.verify import PublishedCounts, Verification, concluded, known_columns
-from velado.text import say
+from velado.text import join, say
 
 
 def verify_source(
@@ -57,15 +57,9 @@ def verify_source(
     most = source_check.SAMPLE_ROWS
     frame = cast(pl.DataFrame, pl.from_arrow(source.sample(most)))
     table = Table.of(frame, known, source.name, fingerprint, asked.undeclared)
-    judged = say("Identifiers, side doors and the order of rows were judged on all rows.")
     if source.rows > most:
         table = sampled(table, source)
-        judged = say(
-            "Groups and promises were counted on all {all:,} rows; identifiers, side doors and the order of rows were judged "
-            "on a sample of {rows:,}.",
-            all=source.rows,
-            rows=table.rows,
-        )
+    judged = _judged(source, table)
     quasi = [column.name for column in known.quasi]
 
     def check(columns: Sequence[str], promises: Sequence[Guarantee]) -> Checked:
@@ -80,7 +74,15 @@ def verify_source(
         return smallest_group(source, [*quasi, *columns]) if columns else None
 
     counts = PublishedCounts(check, linked, smallest)
-    found = concluded(table, schema, asked.guarantees, counts, rows=source.rows, judged=judged)
+    found = concluded(
+        table,
+        schema,
+        asked.guarantees,
+        counts,
+        rows=source.rows,
+        judged=judged,
+        ordered=source.order != "none",
+    )
     source.unchanged()
     return found
 
@@ -95,6 +97,32 @@ def published_digest(source: RowSource) -> str:
     """
     files: tuple[Path, ...] = getattr(source, "files", ())
     return file_digest(files[0]) if len(files) == 1 else source.fingerprint().hex()
+
+
+def _judged(source: RowSource, table: Table) -> str:
+    """What the verdict rests on, in a sentence or two."""
+    whole = table.rows == source.rows
+    if source.order != "none":
+        if whole:
+            return say("Identifiers, side doors and the order of rows were judged on all rows.")
+        return say(
+            "Groups and promises were counted on all {all:,} rows; identifiers, side doors and the order of rows were judged "
+            "on a sample of {rows:,}.",
+            all=source.rows,
+            rows=table.rows,
+        )
+    unseen = say(
+        "Rows of {engine} stand in no order: what their order in a file may tell was not looked at.",
+        engine=source.engine,
+    )
+    if whole:
+        return join((say("Identifiers and side doors were judged on all rows."), unseen))
+    seen = say(
+        "Groups and promises were counted on all {all:,} rows; identifiers and side doors were judged on a sample of {rows:,}.",
+        all=source.rows,
+        rows=table.rows,
+    )
+    return join((seen, unseen))
 
 
 def _refuse_person(schema: Schema) -> None:
