@@ -57,7 +57,8 @@ def summed_pairs(agreed: Agreed) -> tuple[IntVector, IntVector]:
     for block in blocks:
         summed[np.ix_(block, block)] = True
     summed[:, -1] = True
-    return np.nonzero(np.triu(np.kron(summed, np.ones((margins, margins), dtype=bool))))
+    rows, places = np.nonzero(np.triu(np.kron(summed, np.ones((margins, margins), dtype=bool))))
+    return rows, places
 
 
 def score_count(agreed: Agreed) -> int:

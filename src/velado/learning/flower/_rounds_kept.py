@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +49,9 @@ def read_client(folder: Path, number: int) -> TrainingClient:
         arrays = {name: held[name] for name in held.files}
     scaling = FeatureScaling(arrays.pop("shift"), arrays.pop("scale"))
     federation = Federation.from_dict(said["federation"])
-    layout = {key: tuple(part) if isinstance(part, list) else part for key, part in said["layout"].items()}
+    layout: dict[str, Any] = {
+        key: tuple(part) if isinstance(part, list) else part for key, part in said["layout"].items()
+    }
     agreed = Agreed(
         said["digest"],
         federation,

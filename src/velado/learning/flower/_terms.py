@@ -55,6 +55,8 @@ class FeatureLayout:
     def of(cls, encoder: Encoder, raw: Sequence[bool]) -> FeatureLayout:
         """The layout of the encoder's features; *raw* says it of each column."""
         names = [column.name for column in encoder.columns]
+        if not names:
+            return cls(target=encoder.target)
         ranges, source, flag = encoder.ranges, [], []
         for feature in encoder.names:
             column, _, part = feature.rpartition(":")
