@@ -10,7 +10,7 @@ import resource
 import time
 from statistics import median
 
-from benchmarks.adult import adult
+from benchmarks.adult import adult_joined
 from benchmarks.timing import Row, print_rows
 from velado.learning.flower import FederatedFit, Federation
 from velado.learning.flower._local_rows import Locally
@@ -29,7 +29,7 @@ def cpu_seconds() -> float:
 
 def run(model: str, method: Method | None, engine: Engine) -> tuple[FederatedFit, float, float, float]:
     """The fit, wall and CPU seconds of its rounds, and wall seconds of anonymizing and measuring at the clients."""
-    table = adult()
+    table = adult_joined()
     start = time.perf_counter()
     ready = make_ready(table, table.schema, Locally(method), Federation(model=model), target="income")
     prepared = time.perf_counter()

@@ -93,7 +93,12 @@ def greeted(hospitals: Hospitals) -> tuple[Packet, ClientState]:
     weights = np.zeros((hospitals.terms.agreed.features + 1, 1))
     arrays = {"weights": weights, "members": np.arange(1, len(hellos) + 1)}
     arrays |= {"keys": rows("mask_key"), "signatures": rows("signature")}
-    return Packet({"digest": digest, "round": 1}, arrays), states[0]
+    packet, first = Packet({"digest": digest, "round": 1}, arrays), hospitals.clients[0]
+    counted, state = answer(
+        lambda: first, replace(packet, facts={**packet.facts, "census": 1}), states[0], "train"
+    )
+    assert "masked" in counted.arrays
+    return packet, state
 
 
 def test_a_run_of_named_hospitals_ends_and_stands_in_each_register(people, tmp_path: Path) -> None:

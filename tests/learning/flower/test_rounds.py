@@ -129,8 +129,10 @@ def test_a_class_with_one_member_is_trained_on_and_said(people) -> None:
             "outcome": replace(people.schema.columns["outcome"], values=("ill", "rare", "well")),
         },
     )
-    fit = simulate(rare, schema, None, Federation(clients=3, rounds=2), target="outcome", engine="loop")
+    alone = Federation(clients=3, rounds=2, least_cell=1)  # else a class of one is not summed
+    fit = simulate(rare, schema, None, alone, target="outcome", engine="loop")
     assert "1 class of the target has one member" in fit.how.notes[0]
+    assert "least_cell = 1" in " ".join(fit.promise.not_promised)
     assert fit.how.classes == 3
 
 

@@ -37,13 +37,15 @@ class Seen:
         agreed, parts = ready.terms.agreed, ready.parts
         self.app = make_client_app(lambda context: TrainingClient(agreed, parts[number_of(context) - 1]))
         self.said: list[tuple[int, str, Message]] = []
-        self.change = change
+        self.change, self.changed = change, ("train",)
 
     def __call__(self, message: Message, context: Context) -> Message:
-        out = self.app(message, context)
-        if self.change is not None and message.metadata.message_type == "train":
+        out, kind = self.app(message, context), message.metadata.message_type
+        if dict(message.content.config_records[FACTS]).get("census"):
+            kind = "census"
+        if self.change is not None and kind in self.changed:
             self.change(number_of(context), out, context)
-        self.said.append((number_of(context), message.metadata.message_type, out))
+        self.said.append((number_of(context), kind, out))
         return out
 
 
@@ -155,7 +157,7 @@ def test_masks_cancel_in_the_sum_and_only_there() -> None:
     assert keys_digest([2, 4, 9], keys) != keys_digest([2, 4, 9], keys[::-1])
 
 
-def greeted(people, **settings) -> tuple[TrainingClient, ClientState, Packet]:
+def greeted(people, counted: bool = True, **settings) -> tuple[TrainingClient, ClientState, Packet]:
     ready = ready_people(people, **settings)
     client = TrainingClient(ready.terms.agreed, ready.parts[0])
     hello, state = answer(lambda: client, Packet({"digest": client.agreed.digest}), ClientState(), "greet")
@@ -165,7 +167,15 @@ def greeted(people, **settings) -> tuple[TrainingClient, ClientState, Packet]:
     }
     assert holder.enlist([1, 2, 3, 4], keys) == [1, 2, 3, 4]
     packet = holder.packet_for(1)
-    return client, state, Packet({**packet.facts, "digest": client.agreed.digest, "round": 1}, packet.arrays)
+    packet = Packet({**packet.facts, "digest": client.agreed.digest, "round": 1}, packet.arrays)
+    if counted:
+        said, state = answer(lambda: client, asked(packet, census=1), state, "train")
+        assert "masked" in said.arrays
+    return client, state, packet
+
+
+def asked(packet: Packet, **facts) -> Packet:
+    return Packet({**packet.facts, **facts}, packet.arrays)
 
 
 def test_a_client_answers_a_round_once_and_with_the_same_clients(people) -> None:
@@ -189,10 +199,11 @@ def test_a_client_answers_a_round_once_and_with_the_same_clients(people) -> None
 
 def test_a_client_is_summed_with_those_it_began_with_and_nobody_else(people) -> None:
     """Though fewer would be enough: the difference of the two sums would be one client's."""
-    client, state, packet = greeted(people, participation=0.5)
+    client, state, packet = greeted(people, counted=False, participation=0.5)
     fewer = {key: packet.arrays[key][:-1] for key in ("members", "keys")}
     later = Packet({**packet.facts, "round": 2}, {**packet.arrays, **fewer})
-    assert "masked" in answer(lambda: client, later, state, "train")[0].arrays
+    assert "masked" in answer(lambda: client, asked(later, census=1), state, "train")[0].arrays
+    _, state = answer(lambda: client, asked(packet, census=1), state, "train")
     _, after = answer(lambda: client, packet, state, "train")
     said, _ = answer(lambda: client, later, after, "train")
     assert "sums over other clients" in said.text("error") and not said.arrays
@@ -326,5 +337,6 @@ def test_the_promise_says_what_sums_hide_and_what_they_cannot_see(people, tmp_pa
     )
     said = " ".join(fit.promise.not_promised)
     assert "nobody can limit a hostile client" in said and "compare the digest of the keys" in said
-    assert "could read single rows" in said and "No column is held back" in said
+    assert "could read single rows" in said and "No column is held back" not in said
+    assert "fewer than 10 people make up no sum" in " ".join(fit.promise.measured)
     assert fit.how.aggregation == "secure-sum" and len(fit.how.keys.split()) == 6

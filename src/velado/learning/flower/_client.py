@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from velado.errors import ParameterError, VeladoError
 from velado.learning.flower._boosting import Trees, groups_of, grow, matrix_of
+from velado.learning.flower._census import census_figures
 from velado.learning.flower._local_rows import LocalRows, trains
 from velado.learning.flower._logistic import Weights, improved, scaled_probabilities
 from velado.learning.flower._masking import (
@@ -36,6 +37,7 @@ from velado.randomness import Tape
 from velado.text import say
 
 OTHER_KEY = say("it was started again, and has another key")
+NOT_COUNTED = say("it was asked for sums before all rows were counted, or to count where noise is agreed on")
 
 Kind = Literal["greet", "train", "evaluate"]
 
@@ -150,13 +152,16 @@ def _summed(
         refuse_unsigned(agreed.digest, agreed.signers, members, keys, _signatures_in(packet, len(members)))
     if own not in keys:
         return Packet({"error": OTHER_KEY}), state
-    number = 2 * int(packet.number("round")) + (kind == "evaluate")
+    counting, exact = bool(packet.number("census")), agreed.federation.noise is None
+    number = 2 * int(packet.number("round")) + (kind == "evaluate") - counting
     if number > 2 * agreed.federation.rounds + 1:
         raise ParameterError(
             "The coordinator asks for more rounds than were agreed.",
             "Exact sums at many points tell more than a model does.",
             "Agree on more 'rounds', and start a new run.",
         )
+    if (counting and not exact) or (exact and not counting and "counted" not in state.arrays):
+        return Packet({"error": NOT_COUNTED}), state
     before = state.arrays.get("members")
     if number <= state.have or (before is not None and before.tolist() != members):
         raise ParameterError(
@@ -170,7 +175,11 @@ def _summed(
         client.heard(keys_digest(members, keys))
     kept: dict[str, npt.NDArray[Any]] = {**state.arrays, "members": np.array(members, dtype=np.int64)}
     weights = np.asarray(packet.arrays["weights"], dtype=np.float64)
-    if agreed.federation.noise is None:
+    if counting:
+        rows = client.prepared
+        figures = census_figures(rows.features, rows.labels, rows.test_labels.size, agreed)
+        kept["counted"] = np.ones(1, dtype=np.int64)
+    elif exact:
         figures = _exact_figures(client, packet, weights, kind)
     else:
         figures, kept = _noisy_figures(client, packet, weights, kept, kind)

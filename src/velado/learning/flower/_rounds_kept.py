@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from velado.learning.flower._client import TrainingClient
 from velado.learning.flower._local_rows import LocalRows, prepare
 from velado.learning.flower._logistic import FeatureScaling
 from velado.learning.flower._run_debit import debit_run
-from velado.learning.flower._terms import Agreed
+from velado.learning.flower._terms import Agreed, FeatureLayout
 from velado.learning.flower.federation import Federation
 from velado.learning.flower.flower_records import ClientRecord
 from velado.learning.noise_account import NoiseAccount
@@ -31,6 +32,7 @@ def write_client(folder: Path, number: int, agreed: Agreed, prepared: LocalRows)
         "classes": agreed.classes,
         "columns": agreed.columns,
         "signers": agreed.signers,
+        "layout": asdict(agreed.layout),
         "record": asdict(prepared.record),
     }
     arrays = {**prepared.arrays(), "shift": agreed.scaling.shift, "scale": agreed.scaling.scale}
@@ -47,8 +49,17 @@ def read_client(folder: Path, number: int) -> TrainingClient:
         arrays = {name: held[name] for name in held.files}
     scaling = FeatureScaling(arrays.pop("shift"), arrays.pop("scale"))
     federation = Federation.from_dict(said["federation"])
+    layout: dict[str, Any] = {
+        key: tuple(part) if isinstance(part, list) else part for key, part in said["layout"].items()
+    }
     agreed = Agreed(
-        said["digest"], federation, said["classes"], scaling, said["columns"], tuple(said["signers"])
+        said["digest"],
+        federation,
+        said["classes"],
+        scaling,
+        said["columns"],
+        tuple(said["signers"]),
+        FeatureLayout(**layout),
     )
     return TrainingClient(agreed, LocalRows(**arrays, record=ClientRecord(**said["record"])))
 

@@ -139,6 +139,15 @@ class Holder(Protocol):
         """Whether further rounds are of no use."""
         ...
 
+    @property
+    def uncounted(self) -> bool:
+        """Whether those that were enlisted must count their rows before the round."""
+        ...
+
+    def take_census(self, answers: Mapping[int, Packet]) -> str:
+        """Why the counts are no census yet, or nothing; InputError where they break a threshold."""
+        ...
+
     def enlist(
         self, able: Sequence[int], keys: Mapping[int, bytes], signatures: Mapping[int, bytes] | None = None
     ) -> list[int]:
@@ -179,6 +188,7 @@ class _Visible:
     """What the server knows of clients whose answers it sees one by one, and how far it lets one of them go."""
 
     finished = False
+    uncounted = False
     keys = ""
 
     def __init__(self, agreed: Agreed) -> None:
@@ -186,6 +196,10 @@ class _Visible:
         self._rounds_taken = 0
         self._capped: dict[int, int] = {}
         self._far: Counter[int] = Counter()
+
+    def take_census(self, answers: Mapping[int, Packet]) -> str:
+        """Nothing: what is seen client by client is not counted."""
+        return ""
 
     @property
     def needed(self) -> int:

@@ -1,6 +1,6 @@
 """The server's side of secure sums: it adds masked vectors, and what it learns is the sum over all members.
 
-It sees who answered, and each answer as uniform words. Of one client's figures it can check nothing but their number: clipping
+First it has the rows counted, and goes on only where the counts keep the thresholds (`_census`). It sees who answered, and each answer as uniform words. Of one client's figures it can check nothing but their number: clipping
 and bounds are the client's own to keep. Of the sum it checks that rows could have given it (`PooledFigures.fault`); with noise not
 even that, since noise may carry a sum beyond what rows give.
 """
@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from velado.learning.flower._census import census_size, refuse_small_figures
 from velado.learning.flower._logistic import LogisticModel, Weights, first_weights, scaled_probabilities
 from velado.learning.flower._masking import Figures, keys_digest, summed
 from velado.learning.flower._pooled_newton import (
     PooledFigures,
     PooledNewton,
-    binned_area,
     figure_count,
     real,
     score_count,
+    summed_area,
 )
 from velado.learning.flower._private_steps import PrivateWalk, plan_for
 from velado.learning.flower._terms import Agreed
@@ -56,6 +57,7 @@ class Summed:
         self._keys: dict[int, bytes] = {}
         self._signatures: Mapping[int, bytes] = {}
         self._announced: dict[int, int] = {}
+        self._counted = ""
 
     @property
     def needed(self) -> int:
@@ -102,10 +104,32 @@ class Summed:
     def acknowledged(self, client: int, packet: Packet) -> None:
         """Nothing: points replace one another."""
 
+    @property
+    def uncounted(self) -> bool:
+        """Whether the members must be counted before any other sum: exact ones keep thresholds, and who was started again has counted nothing."""
+        return not self._private and bool(self.members) and self._counted != self.keys
+
+    def take_census(self, answers: Mapping[int, Packet]) -> str:
+        """The counts of all members keep the thresholds, or InputError says what does not; why they are no census yet, or nothing."""
+        size = census_size(self._agreed)
+        good = {
+            one: packet
+            for one, packet in answers.items()
+            if one in self.members and _words(packet) == (size,)
+        }
+        if sorted(good) != list(self.members):
+            return say("not all rows were counted")
+        counts = _total(good).tolist()
+        announced = sum(int(packet.number("rows")) for packet in good.values())
+        if counts[0] != announced or not all(0 <= count <= announced for count in counts[:-1]):
+            return say("the sums are over other rows than the clients announced")
+        refuse_small_figures(counts, self._agreed)
+        self._counted = self.keys
+        return ""
+
     def fits(self, packet: Packet) -> bool:
         """As many words as the figures of a round; what they say is hidden."""
-        words = np.asarray(packet.arrays.get("masked", np.zeros(0)))
-        return words.dtype == np.uint64 and words.shape == (self._training,)
+        return _words(packet) == (self._training,)
 
     def fault(self, answers: Mapping[int, Packet]) -> str:
         """Why the sum cannot be one of rows, or nothing."""
@@ -125,9 +149,7 @@ class Summed:
         """The pooled scores that came with the answers of all members; None where one is missing."""
         offset = 0 if last else self._training - self._score_size
         good = {
-            one: packet
-            for one, packet in answers.items()
-            if np.asarray(packet.arrays.get("masked", np.zeros(0))).shape == (offset + self._score_size,)
+            one: packet for one, packet in answers.items() if _words(packet) == (offset + self._score_size,)
         }
         if not self.members or sorted(good) != list(self.members) or (self._private and not last):
             return None
@@ -142,7 +164,7 @@ class Summed:
         sound = 0 <= values[1] <= values[0] and values[2] >= 0 and counts.sum() == round(values[0])
         if not sound or (counts < 0).any():
             return None
-        area = binned_area(values[end:]) if self._agreed.classes == 2 else None
+        area = summed_area(values[3:end], values[end:]) if self._agreed.classes == 2 else None
         return PooledScores(float(values[0]), float(values[1]), float(values[2]), area, counts)
 
     def scores(self) -> Probabilities | None:
@@ -187,6 +209,12 @@ class Summed:
 
     def _pooled(self, answers: Mapping[int, Packet]) -> PooledFigures:
         return PooledFigures.of(_total(answers)[: figure_count(self._agreed)], self._agreed)
+
+
+def _words(packet: Packet) -> tuple[int, ...]:
+    """The shape of what a client masked; none where it is no words."""
+    words = np.asarray(packet.arrays.get("masked", np.zeros(0)))
+    return words.shape if words.dtype == np.uint64 else ()
 
 
 def _total(answers: Mapping[int, Packet]) -> Figures:

@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from velado.data.encode import EncodedColumn, encode_column
@@ -25,11 +27,60 @@ from velado.learning.flower._logistic import FeatureScaling, scaling_of
 from velado.learning.flower.federation import Federation
 from velado.learning.regression.job import Party
 from velado.measures.models.encoder import Encoder, EncoderSettings
+from velado.release.methods import METHODS
 from velado.text import listed, say
 
 Aggregation = Literal["secure-sum", "mean", "median", "trimmed-mean"]
 # The curvature has about half the square of this many figures, four megabytes of each client in every round.
 _WIDEST = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureLayout:
+    """Which column of the table each feature stands for, what its public bounds are, and which columns clients train on as they are.
+
+    A *flag* is 0 or 1 in a row that is not generalized: a leaf of a taxonomy, or a blank. A column is not *raw* where every client's release hides
+    its values in groups of k.
+    """
+
+    target: str = ""
+    columns: tuple[str, ...] = ()
+    raw: tuple[bool, ...] = ()
+    source: tuple[int, ...] = ()
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    flag: tuple[bool, ...] = ()
+
+    @classmethod
+    def of(cls, encoder: Encoder, raw: Sequence[bool]) -> FeatureLayout:
+        """The layout of the encoder's features; *raw* says it of each column."""
+        names = [column.name for column in encoder.columns]
+        if not names:
+            return cls(target=encoder.target)
+        ranges, source, flag = encoder.ranges, [], []
+        for feature in encoder.names:
+            column, _, part = feature.rpartition(":")
+            if part not in ("low", "high", "middle", "blank"):
+                column, part = feature.rpartition("#")[0], "leaf"
+            source.append(names.index(column))
+            flag.append(part in ("leaf", "blank"))
+        low = tuple(ranges.low.tolist())
+        high = tuple((ranges.low + ranges.reach).tolist())
+        return cls(
+            target=encoder.target,
+            columns=tuple(names),
+            raw=tuple(raw),
+            source=tuple(source),
+            low=low,
+            high=high,
+            flag=tuple(flag),
+        )
+
+    @property
+    def blocks(self) -> list[npt.NDArray[np.int64]]:
+        """The features of each column."""
+        of = np.array(self.source, dtype=np.int64)
+        return [np.flatnonzero(of == column) for column in range(len(self.columns))]
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,6 +94,7 @@ class Agreed:
     columns: int = 1
     signers: tuple[str, ...] = ()
     """The public keys that the clients sign with, in the order of their numbers; none in a simulation."""
+    layout: FeatureLayout = FeatureLayout()
 
     @property
     def features(self) -> int:
@@ -114,7 +166,16 @@ class FederationTerms:
             scaling_of(encoder),
             len(encoder.columns),
             tuple(one.signing_key for one in self.clients),
+            FeatureLayout.of(encoder, [not self._hidden(column.name) for column in encoder.columns]),
         )
+
+    def _hidden(self, column: str) -> bool:
+        """Whether a client's release publishes the column in groups of k alone, checked at that client before it trains."""
+        method, k = self.locally.get("method"), self.locally.get("k")
+        if not isinstance(method, Mapping) or not isinstance(k, int) or k < 2:
+            return False
+        promises = {one.name: one.promise for one in METHODS}
+        return promises[method["name"]] != "as in the paper" and self.schema.columns[column].role == "quasi"
 
     @property
     def clients(self) -> tuple[Party, ...]:
@@ -170,7 +231,34 @@ def make_terms(
     shared = replace(schema.with_columns(fixed), constant="allow")
     missing = {column.name: schema.missing_texts(column.name) for column in columns}
     encoder = Encoder(columns, target, tuple(classes), encoding or EncoderSettings(), missing)
-    return FederationTerms(shared, encoder, federation, locally, tuple(read_off), parties)
+    terms = FederationTerms(shared, encoder, federation, locally, tuple(read_off), parties)
+    _refuse_small_leaves(terms.agreed)
+    return terms
+
+
+def _refuse_small_leaves(agreed: Agreed) -> None:
+    """Nothing, or ParameterError: a tree's leaf tells of its rows what a sum over them would, so it has as many as a sum must have.
+
+    A row weighs at most 1/4 in a leaf, 1/2 where there are more than two classes.
+    """
+    federation, most = agreed.federation, 4 if agreed.classes == 2 else 2
+    if (
+        federation.model == "xgboost"
+        and any(agreed.layout.raw)
+        and most * federation.weight < federation.least_cell
+    ):
+        raise ParameterError(
+            say(
+                "Leaves of weight {weight:g} may have fewer than {least} rows.",
+                weight=federation.weight,
+                least=federation.least_cell,
+            ),
+            "A leaf's value shows the classes of the rows in it, and some columns are trained on as they are.",
+            say(
+                "Set 'weight' to {needed:g} or more, or anonymize all columns as quasi-identifiers.",
+                needed=federation.least_cell / most,
+            ),
+        )
 
 
 def complete(

@@ -166,7 +166,7 @@ def from_folder(folder: Path) -> Source:
     >>> write_client(Path(), 1, ready.terms.agreed, ready.parts[0])
     >>> here = Context(run_id=1, node_id=7, node_config={"partition-id": 0}, state=RecordDict(), run_config={})
     >>> from_folder(Path())(here).prepared
-    LocalRows(client 1: 16 rows, 4 held out)
+    LocalRows(client 1: 24 rows, 6 held out)
     """
 
     def client(context: Context) -> TrainingClient:

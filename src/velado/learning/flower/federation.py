@@ -90,6 +90,14 @@ class Federation:
             why="The difference of two sums is what so few clients said.",
         ),
     ] = 3
+    least_cell: Annotated[
+        int,
+        Setting(
+            "exact secure-sum: fewest rows, of all clients, that may make up a sum; a leaf of a tree over original rows has as many",
+            ge=1,
+            why="A column that one person alone moves shows that person's values in the sums.",
+        ),
+    ] = 10
     epsilon: Annotated[
         Spend | None, Setting("logistic: noise by the clients inside the sums: (epsilon, delta) for one row")
     ] = None

@@ -135,11 +135,17 @@ def _promise_of(
         "Information loss and record linkage of every client's release, measured at that client; accuracy, AUC and "
         "loss after each round, on true rows held out before anything was anonymized."
     )
+    counted = say(
+        "Before any other sum all rows were counted together: of the columns that clients train on as they are, fewer than {least} people make up no sum.",
+        least=agreed.federation.least_cell,
+    )
+    held = agreed.aggregation == "secure-sum" and agreed.federation.least_cell > 1
+    found = (measured, *([counted] if held else []))
     return FederatedPromise(
         type=kind,
         clients_checked=checked,
         guaranteed=(first,) if kind == "guaranteed" else (),
-        measured=(measured,) if kind == "guaranteed" else (first, measured),
+        measured=found if kind == "guaranteed" else (first, *found),
         not_promised=(
             say(
                 "Weights and trees carry no differential privacy: they are computed from the training rows, and the "
@@ -187,19 +193,27 @@ def _private_promise(agreed: Agreed, evaluation: str) -> FederatedPromise:
 def _hidden(agreed: Agreed) -> tuple[str, ...]:
     """What the coordinator sees of one client, and what that means for a hostile one."""
     if agreed.aggregation != "secure-sum":
+        uncounted = say(
+            "Rows are not counted first: what one person of a client alone has can move the weights that this client sends."
+        )
         return (
             say("The server sees each client's weights or trees one by one; nothing hides whose they are."),
+            *([uncounted] if agreed.federation.model == "logistic" else []),
         )
     pointed = say(
         "The coordinator is trusted to ask for sums at the points of Newton's method alone: at others it could read single rows, "
         "held-out ones too, off two of them."
     )
-    unguarded = say(
-        "No column is held back because few people move it: the exact sums over all clients show what these few have, as far as the rows clients "
-        "train on show it. A regression (velado regress) counts first and refuses; with epsilon noise hides it."
+    unseen = say(
+        "Thresholds are kept column by column and two by two, in this run alone: what few people have in three columns together, or beside a value that "
+        "most people share, is not seen, nor the difference to another run."
     )
+    unguarded = say(
+        "No column is held back because few people move it (least_cell = 1): the exact sums over all clients show what these few have."
+    )
+    limits = unseen if agreed.federation.least_cell > 1 else unguarded
     return (
-        *([pointed, unguarded] if agreed.federation.noise is None else []),
+        *([pointed, limits] if agreed.federation.noise is None else []),
         say(
             "Nobody sees what one client puts into a secure sum, so that nobody can limit a hostile client; only sums that no "
             "rows could give are refused."

@@ -23,7 +23,7 @@ from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MetricRecord
 from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import Strategy
 
-from velado.errors import SchemaError
+from velado.errors import InputError, SchemaError
 from velado.learning.flower._client import OTHER_KEY
 from velado.learning.flower._local_rows import IntVector
 from velado.learning.flower._packets import read_reply, to_content
@@ -89,6 +89,7 @@ class Rounds(Strategy):
         self._seed, self._on_round = seed, on_round
         self._asked: list[int] = []
         self._absent: dict[int, str] = {}
+        self._uncounted: dict[int, Packet] = {}
         self._grid: Grid | None = None
         self._start = 0.0
         self._down = self._up = 0
@@ -123,13 +124,32 @@ class Rounds(Strategy):
         able = self.holder.enlist(able, self.roster.keys, self.roster.signatures)
         count = min(federation.asked, len(able))
         self._asked = sorted(int(one) for one in random.permutation(able)[:count])
+        self._uncounted = {}
+        if self.holder.uncounted and not self._count(server_round, grid):
+            return []
         return self._messages(self._asked, "train", server_round)
+
+    def _count(self, server_round: int, grid: Grid) -> bool:
+        """Whether the rows were counted and keep the thresholds; FederationStopped where they do not, and nothing else is summed then."""
+        asked = self._messages(self._asked, "train", server_round, census=True)
+        answers = self._read(grid.send_and_receive(asked, timeout=self.agreed.federation.patience))
+        try:
+            fault = self.holder.take_census(answers)
+        except InputError as error:
+            raise FederationStopped(error.what, error.why, error.fix) from None
+        if fault:
+            # The round is void, like one that somebody missed; who did not answer is named.
+            self._uncounted = {
+                one: packet if packet.text("error") else Packet({"error": fault})
+                for one, packet in answers.items()
+            }
+        return not fault
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
         """The round is applied or recorded as a gap; clients that lost their state are sent everything first."""
-        answers = self._read(replies)
+        answers = self._uncounted | self._read(replies)
         lost = [one for one, packet in answers.items() if packet.number("lost")]
         if lost and self._grid is not None:
             log.info(
@@ -210,7 +230,7 @@ class Rounds(Strategy):
         return Packet({"digest": self.agreed.digest})
 
     def _messages(
-        self, clients: list[int], kind: str, number: int, everything: bool = False
+        self, clients: list[int], kind: str, number: int, everything: bool = False, census: bool = False
     ) -> list[Message]:
         out = []
         for one in clients:
@@ -219,6 +239,7 @@ class Rounds(Strategy):
                 "digest": self.agreed.digest,
                 "round": number,
                 "evaluate": int(self.truth is None),
+                "census": int(census),
             }
             packet = replace(packet, facts={**packet.facts, **facts})
             self._down += packet.size

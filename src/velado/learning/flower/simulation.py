@@ -168,8 +168,9 @@ def simulate(
     *on_round* is called after every round. Too few clients for too long raise FederationStopped, Ctrl-C or SIGTERM
     FederationInterrupted; both keep the history in their *fit*. The same table, settings and *seed* give the same numbers with either engine.
 
-    >>> frame = pl.DataFrame({"age": list(range(20, 60)), "ill": ["no", "yes"] * 20})
-    >>> schema = Schema.from_dict({"columns": {"age": {"role": "quasi"}, "ill": {"role": "sensitive"}}})
+    >>> frame = pl.DataFrame({"age": list(range(20, 80)), "ill": ["no", "yes"] * 30})
+    >>> age = {"role": "quasi", "kind": "numeric"}
+    >>> schema = Schema.from_dict({"columns": {"age": age, "ill": {"role": "sensitive"}}})
     >>> fit = simulate(frame, schema, None, Federation(clients=2, rounds=3), target="ill", engine="loop")
     >>> [one.replied for one in fit.rounds]
     [2, 2, 2]
@@ -268,12 +269,12 @@ def make_ready(
 
 
 def small_ready() -> Ready:
-    """A federation to try things with: two clients with twenty rows each, one round.
+    """A federation to try things with: two clients with thirty rows each, one round.
 
-    >>> [part.labels.size for part in small_ready().parts]  # four of each are held out
-    [16, 16]
+    >>> [part.labels.size for part in small_ready().parts]  # six of each are held out
+    [24, 24]
     """
-    frame = pl.DataFrame({"age": list(range(20, 60)), "ill": ["no", "yes"] * 20})
+    frame = pl.DataFrame({"age": list(range(20, 80)), "ill": ["no", "yes"] * 30})
     age = {"role": "quasi", "kind": "numeric", "bounds": [0, 120]}
     schema = Schema.from_dict(
         {"columns": {"age": age, "ill": {"role": "sensitive", "values": ["no", "yes"]}}}

@@ -15,7 +15,7 @@ from velado.errors import InputError
 from velado.learning.crypto.fixed_point import Columns
 from velado.learning.regression.census import (
     census_in,
-    census_size,
+    plan_of,
     points_of,
     refuse_small_weights,
     weights_census,
@@ -70,7 +70,7 @@ def round_bounds(job: Job, number: int) -> list[int]:
         return private_bounds(job, number) if job.iterated else noisy_bounds(job)
     parts = max(1, job.folds)
     if number == 0:
-        return [job.most_rows] * (census_size(job) * parts + _weight_counts(job))
+        return [job.most_rows] * (plan_of(job).size * parts + _weight_counts(job))
     return [figure_bound(job)] * figures_in(job) if job.iterated else flat_bounds(job) * parts
 
 
