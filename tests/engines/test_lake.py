@@ -109,6 +109,14 @@ def test_a_second_run_gives_the_same_bytes_and_another_key_another_order(lake: P
     assert not one.equals(two) and one.sort(one.columns).equals(two.sort(two.columns))
 
 
+def test_the_names_and_the_order_of_files_change_no_byte(lake: Path, tmp_path: Path) -> None:
+    first = (release(lake, tmp_path) / "release" / "table.parquet").read_bytes()
+    for at, name in enumerate("cba"):
+        (lake / f"part-{at}.parquet").rename(lake / f"{name}.parquet")
+    again = release(lake, tmp_path, force=True)
+    assert (again / "release" / "table.parquet").read_bytes() == first
+
+
 def test_hidden_files_of_a_lake_are_left_alone_and_folders_tell_a_column(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     for year in ("2023", "2024"):

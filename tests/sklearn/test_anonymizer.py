@@ -267,6 +267,17 @@ def test_a_schema_is_read_and_the_target_that_is_not_there_passed_over():
         Anonymizer(hospital_schema()).fit(frame.assign(more="x"))
 
 
+def test_a_column_that_the_schema_does_not_name_is_told_in_words_of_python():
+    schema = Schema.from_dict({"columns": {"age": {"role": "quasi", "kind": "numeric"}}})
+    data = pd.DataFrame({"age": [31, 40] * 10, "weight": [60.5, 70] * 10})
+    with pytest.raises(
+        SchemaError, match=r"the column 'weight', which the schema .* leave it out of X"
+    ) as told:
+        Anonymizer(schema=schema).fit(data)
+    assert "--" not in str(told.value)
+    assert Anonymizer(schema=schema).fit(data.drop(columns=["weight"])).k_ == 5
+
+
 def test_the_how_to_runs_as_it_is_written(capsys):
     page = Path(__file__).parents[2] / "docs" / "how-to" / "anonymize-in-a-pipeline.md"
     code = re.findall(r"^```python\n(.*?)^```$", page.read_text("utf-8"), flags=re.M | re.S)

@@ -468,16 +468,16 @@ def stamp(path: Path) -> Stamp | None:
 
 
 def bytes_digest(files: Sequence[Path]) -> bytes:
-    """A digest of the bytes of all files, in their order.
+    """A digest of the bytes of all files, whatever they are called and in whatever order they come.
 
     >>> bytes_digest([]).hex()[:8]
     'e3b0c442'
     """
-    whole = hashlib.sha256()
+    each = []
     for path in files:
         with path.open("rb") as file:
-            whole.update(hashlib.file_digest(file, "sha256").digest())
-    return whole.digest()
+            each.append(hashlib.file_digest(file, "sha256").digest())
+    return hashlib.sha256(b"".join(sorted(each))).digest()
 
 
 def refuse_changed(files: Sequence[Path], stamps: Sequence[Stamp | None]) -> None:

@@ -17,8 +17,8 @@ from velado.data.decoding import HIGH, LOW, Intervals, decoded
 from velado.data.frames import CameAs, from_native, to_native
 from velado.data.io import schema_from
 from velado.data.schema import Column, Kind, Schema
-from velado.data.table import Table
-from velado.errors import ParameterError
+from velado.data.table import Table, columns_told
+from velado.errors import ParameterError, SchemaError
 from velado.release import DEFAULT_METHOD
 from velado.release.anonymize import anonymize
 from velado.release.goal import Promise
@@ -208,6 +208,16 @@ class Anonymizer(TransformerMixin, BaseEstimator):
                     "Leave one of them out.",
                 )
             whole = schema_from(self.schema)
+            unnamed = [name for name in frame.columns if name not in whole.columns]
+            if unnamed:
+                raise SchemaError(
+                    say(
+                        "The table has {unnamed}, which the schema does not name.",
+                        unnamed=columns_told(unnamed),
+                    ),
+                    "A column nobody thought about could identify people.",
+                    "Declare it in the schema, or leave it out of X, as X.drop(columns=[...]) does for pandas.",
+                )
             known = [column for name, column in whole.columns.items() if name in frame.columns]
             return whole.with_columns(known)
         quasi = frame.columns if self.quasi is None else [self._named(one, frame) for one in self.quasi]
