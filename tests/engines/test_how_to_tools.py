@@ -132,4 +132,4 @@ def test_airflow_s_key_and_recipe_are_made_and_used_as_the_page_says(
     done = eval(again, {**names, "month": "2026-02", "out": Path("releases/2026-02")})
     names["check"](table)
     assert Path(table).read_bytes() == Path("first/release/table.parquet").read_bytes()
-    assert done.release.method.name == "mondrian"
+    assert done.release.plan.method.name == "mondrian"
