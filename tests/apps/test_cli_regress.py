@@ -114,7 +114,7 @@ def test_bounds_must_be_declared_or_asked_for_from_the_rows(
     assert "'dose', 'days'" in str(error_of(capsys.readouterr().out)["what"])
     assert not Path("out").exists()
     assert regress(bounds=BOUNDS[:2]) == 0
-    assert "bounds of dose, days were read off the rows. Real parties must declare" in capsys.readouterr().err
+    assert "bounds or categories of dose, days were read off the rows. Real parties must declare" in capsys.readouterr().err
 
 
 def test_bounds_come_from_a_schema_too(place: Path) -> None:

@@ -186,6 +186,16 @@ def _refuse_few_rows(rows: int, job: Job) -> None:
 
 def _refuse(found: _Cells, job: Job) -> None:
     names = [column.name for column in (*job.features, job.target)]
+    if rare := found.small_references():
+        raise InputError(
+            say(
+                "Fewer than {least} rows have {values}: the reference, which has no column of its own.",
+                least=job.least_cell,
+                values=", ".join(_references(job, places) for places in rare),
+            ),
+            "The exact sums would show what these few people have.",
+            "Join it with another value of its column, leave the column out, or agree on noise (epsilon).",
+        )
     small = dict.fromkeys(names[place] for place in found.small_columns())
     if small:
         raise InputError(
@@ -208,6 +218,13 @@ def _refuse(found: _Cells, job: Job) -> None:
             "The exact sums would show what these few people have.",
             "Leave one of the columns out, join categories, or agree on noise (epsilon).",
         )
+
+
+def _references(job: Job, places: Sequence[int]) -> str:
+    """The values of a category that no column stands for, as its columns are called: sex=f."""
+    first = job.features[places[0]]
+    named = {job.features[place].value for place in places}
+    return ", ".join(f"{first.column}={value}" for value in first.among if value not in named)
 
 
 def refuse_small_weights(counts: Sequence[int], job: Job) -> None:
@@ -258,7 +275,7 @@ class _Cells:
         return self._few(count) or (not count and self._clients > 1 and self._least > 1)
 
     def small_columns(self) -> list[int]:
-        """Columns in which few rows lie away from a point or from two, or differ from another column, or have the reference."""
+        """Columns in which few rows lie away from a point or from two, or differ from another column."""
         out = [
             self._places[one]
             for one in range(len(self._places))
@@ -271,14 +288,16 @@ class _Cells:
             differ = self._away[one][one] + self._away[other][other] - 2 * both
             if self._too_few(differ) or self._too_few(self._rows - differ):
                 out += [first, second]
-        twins, made = _twins(self._job), _categories(self._job)
-        for pair, count in zip(twins, self._rest, strict=False):
+        for pair, count in zip(_twins(self._job), self._rest, strict=False):
             if self._too_few(count):
                 out += pair
-        for places, count in zip(made, self._rest[len(twins) :], strict=True):
-            if self._too_few(count):
-                out += places
         return sorted(out)
+
+    def small_references(self) -> list[list[int]]:
+        """The columns of every category of whose reference there are few rows."""
+        made = _categories(self._job)
+        counts = self._rest[len(self._rest) - len(made) :]
+        return [places for places, count in zip(made, counts, strict=True) if self._too_few(count)]
 
     def small_crossings(self) -> list[tuple[int, int]]:
         """Every two columns of whose product few rows have a part, where a sum over the product holds a value of theirs."""
