@@ -335,7 +335,9 @@ class Analysis:
                 for name in numbers
             }
             setting = ReleaseSetting(*values[:3])
-            if setting.is_original:  # against itself nothing is lost in any seed: there is nothing to be unsure of
+            if (
+                setting.is_original
+            ):  # against itself nothing is lost in any seed: there is nothing to be unsure of
                 found |= {
                     name: Interval(one.mean, count=one.count)
                     for name, one in found.items()
