@@ -218,9 +218,9 @@ def test_a_proposed_schema_fits_a_model_without_editing(capsys: pytest.CaptureFi
     assert run(["inspect", "todos.csv", "-w", "ins.toml"]) == 0
     proposed = Path("ins.toml").read_text("utf-8")
     assert '[columns."Troponina (g/L)"]\nrole = "other"\nkind = "numeric"' in proposed
-    done = run(["regress", "todos.csv", "-s", "ins.toml", "--simulate", "3", "-o", "out", "--target", "Óbito"]
-        + ["--family", "logistic", "--features", "Peso,Sexo,Diagnóstico,Troponina (g/L)"])  # fmt: skip
-    assert done == 0
+    names = "Peso,Sexo,Diagnóstico,Troponina (g/L)"
+    asked = ["--features", names, "--target", "Óbito", "--family", "logistic"]
+    assert run(["regress", "todos.csv", "-s", "ins.toml", "--simulate", "3", "-o", "out", *asked]) == 0
     assert "categories of Peso, Troponina (g/L), Sexo, Diagnóstico were read off" in capsys.readouterr().err
     names = json.loads(Path("out/fit.json").read_text("utf-8"))["coefficients"]
     assert list(names)[1:] == ["Peso", "Sexo=M", "Diagnóstico=DPOC", "Diagnóstico=Pneumonia", "Troponina (g/L)"]  # fmt: skip

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import socket
 import tomllib
 from pathlib import Path
 
@@ -155,11 +156,13 @@ def test_an_evaluator_says_whom_it_waits_for_and_stops_when_it_was_told_to(job: 
     text = job.read_text("utf-8").replace('protocol = "delegated"', 'protocol = "secure-sum"')
     vault = (job.parent / "vault" / "vault.party.toml").read_text()
     job.write_text(text.replace(vault, ""), "utf-8")
-    given = ["--job", "job.toml", "-o", "out", "--passphrase-file", "pass", "--listen", "localhost:0"]
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    given = ["--job", "job.toml", "-o", "out", "--passphrase-file", "pass", "--listen", f"localhost:{port}"]
     assert run(["party", "evaluator", "--identity", "hub", *given, "--wait", "0"]) == 2
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("velado.learning.net.runner.REMIND", 0.2)
-        patch.setattr("velado.learning.net.runner.Runner.remind", 0.2)
         capsys.readouterr()
         assert (
             run(["party", "evaluator", "--identity", "hub", *given, "--wait", "0.03", "--lang", "pt"]) == 10

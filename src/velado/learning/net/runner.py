@@ -162,8 +162,7 @@ REMIND, LONGEST_REMIND = 60.0, 3600.0
 class Runner:
     """One party in one job, and what it brings. *told* hears of events as they happen; *stop* ends it early, ready to be resumed.
 
-    *wait*: how many minutes an evaluator waits for the first party that calls. *remind*: after how many seconds of waiting it is
-    told for whom.
+    *wait*: how many minutes an evaluator waits for the first party that calls.
 
     >>> Runner.__dataclass_fields__["linger"].default  # seconds for the last words
     15.0
@@ -180,7 +179,6 @@ class Runner:
     stop: threading.Event = field(default_factory=threading.Event)
     linger: float = LINGER
     wait: float = math.inf
-    remind: float = REMIND
 
     def run(self, finished: Callable[[Ending], None] = lambda ending: None) -> Ending:
         """Run to the end. *finished* is called as soon as this party has its result, before it waits for others."""
@@ -228,7 +226,7 @@ class _Running:
         # Until somebody has called, the evaluator waits as long as it is let; others try to reach it for the job's time.
         listens = party.role == "evaluator"
         self._until = time.time() + party.wait * 60 if listens else begin.until + self._patience
-        self._remind, self._quiet_since = party.remind, time.monotonic()
+        self._remind, self._quiet_since = REMIND, time.monotonic()
         self._clock = False
 
     def run(self, finished: Callable[[Ending], None]) -> Ending:
@@ -327,7 +325,7 @@ class _Running:
                 self._end(sentence_of(error.what))
                 return
             if messages:
-                self._remind, self._quiet_since = self._party.remind, time.monotonic()
+                self._remind, self._quiet_since = REMIND, time.monotonic()
             for message in messages:
                 self._take(message)
                 self._event("processed", peer=message.sender, kind=message.kind, number=message.number)
