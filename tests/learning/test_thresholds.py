@@ -395,7 +395,7 @@ def test_a_weight_that_leaves_one_person_out_is_not_taken() -> None:
 def test_a_reference_with_one_member_is_not_summed_though_it_has_no_column() -> None:
     """The intercept of such a fit is that person's value."""
     job, tables = wards_of(1, 70, 70, 59)
-    with pytest.raises(ProtocolError, match="In ward=b, ward=c, ward=d fewer than 10"):
+    with pytest.raises(ProtocolError, match="Fewer than 10 rows have ward=a: the reference"):
         simulate(job, tables)
     assert len(simulate(*wards_of(10, 70, 70, 50))[0].coefficients) == 4
 

@@ -267,6 +267,15 @@ def _round(value: Any, bits: int, low: Fraction, high: Fraction) -> int | None:
     return whole + (twice > denominator or (twice == denominator and whole & 1))
 
 
+def is_number(cell: str | None) -> bool:
+    """Whether a cell of a file says a finite number, with a decimal point if any.
+
+    >>> is_number("6.8e-08"), is_number("1,5"), is_number(None)
+    (True, False, False)
+    """
+    return cell is not None and _ratio(cell) is not None
+
+
 def _ratio(value: Any) -> tuple[int, int] | None:
     """A value as numerator and denominator, not in lowest terms; None for what is no finite number."""
     if isinstance(value, str):

@@ -17,6 +17,7 @@ from velado.learning.regression.coefficient_table import (
     facts_of,
     path_facts,
     path_rows,
+    ratio_rows,
 )
 from velado.learning.regression.fit import Fit
 from velado.learning.regression.job import Job
@@ -166,6 +167,8 @@ def _coefficients(fit: Fit | None, language: Language) -> list[str]:
         return [told(say("This party does not learn the coefficients."), language)]
     said = [*facts_of(fit), *cautions(fit)]
     lines = _rows_of(*coefficient_rows(fit, language), language)
+    head, rows = ratio_rows(fit, language)
+    lines += ["", *_rows_of(head, rows, language)] if rows else []
     lines += [line for sentence in said for line in ("", told(sentence, language))]
     if fit.path is not None:
         lines += ["", f"## {told(say('Path of penalties'), language)}", ""]

@@ -84,6 +84,7 @@ def key_facts(
     provider: Seen | None = None,
     client: Seen = CLIENT_SEEN,
     computed: str = "",
+    census: bool = False,
 ) -> Facts:
     """The facts of a protocol around a Paillier key, whose clients see the key and what is told at the end.
 
@@ -101,6 +102,7 @@ def key_facts(
         coalitions=coalitions,
         hides=hides,
         computed=computed,
+        census=census,
     )
 
 

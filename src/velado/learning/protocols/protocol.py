@@ -79,7 +79,7 @@ class Facts:
     """Who learns what under which assumptions, and which coalitions break it: of the protocol, not of one table.
 
     *hides* is what the protocol promises to hide, nothing where it promises nothing; *computed* what somebody can compute
-    besides what it is told.
+    besides what it is told. *census*: whoever sees exact pooled sums sees before them, or with them, how many rows lie at which points.
 
     >>> Facts(assumptions="None.", parties={}, coalitions=()).hides
     ''
@@ -90,6 +90,7 @@ class Facts:
     coalitions: tuple[str, ...]
     hides: str = ""
     computed: str = ""
+    census: bool = False
 
 
 def _accepted(job: object) -> None:

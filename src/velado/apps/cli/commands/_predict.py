@@ -107,13 +107,16 @@ def _columns(
     """The features of every row, made from the columns of a table."""
     import polars as pl
 
-    from velado.apps.cli.regression_rows import number_columns, read_rows
+    from velado.apps.cli.regression_rows import read_rows
     from velado.data.io import read_schema
     from velado.learning.regression.design_matrix import made_columns
+    from velado.learning.regression.table_columns import number_columns
 
-    table = read_rows(file, reading, None if schema is None else read_schema(schema))
+    declared = None if schema is None else read_schema(schema)
+    table = read_rows(file, reading, declared)
     plain = [one.name for one in features if not one.value and not one.factors]
-    numbers = number_columns(table, plain) if plain else {}
+    decimal = None if declared is None else declared.decimal
+    numbers = number_columns(table, plain, decimal) if plain else {}
     texts = {one.column: one for one in features if one.value}
     absent = [name for name in texts if name not in table.frame.columns]
     if absent:
