@@ -251,6 +251,10 @@ def test_its_settings_are_cloned_and_set_and_checked_when_it_is_fitted():
     with pytest.raises(ParameterError, match="both"):
         anonymizer(schema=hospital_schema()).fit(people())
     assert anonymizer(quasi=[0, 1, 2]).fit(people()).covers_.frame.columns == QUASI
+    small = Schema.from_dict({"columns": {"age": {"role": "quasi", "kind": "numeric"}}})
+    with pytest.raises(SchemaError, match="leave it out of X") as told:
+        anonymizer(schema=small, quasi=None).fit(people())
+    assert "--" not in str(told.value)  # no flags: there is no command here
 
 
 def test_a_schema_is_read_and_the_target_that_is_not_there_passed_over():

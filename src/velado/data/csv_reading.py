@@ -34,15 +34,7 @@ def as_utf8(data: bytes, name: str, encoding: str) -> bytes:
             data.decode("utf-8")
             return data
         if _is_utf8_with_accents(data):
-            raise TableError(
-                say(
-                    "'{name}' is declared as {encoding} but is written in UTF-8.",
-                    name=name,
-                    encoding=encoding,
-                ),
-                "Read as declared, every accented letter would be garbled.",
-                'Pass --encoding utf-8, or set encoding = "utf-8" in [table] of the schema.',
-            )
+            raise declared_wrongly(name, encoding)
         return data.decode(encoding).encode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
@@ -62,6 +54,19 @@ def as_utf8(data: bytes, name: str, encoding: str) -> bytes:
             "The file cannot be read with it.",
             "Use for example utf-8, latin-1 or cp1252.",
         ) from None
+
+
+def declared_wrongly(name: str, encoding: str) -> TableError:
+    """The error that a text in UTF-8 was declared to be in another encoding.
+
+    >>> declared_wrongly("t.csv", "latin-1").what
+    "'t.csv' is declared as latin-1 but is written in UTF-8."
+    """
+    return TableError(
+        say("'{name}' is declared as {encoding} but is written in UTF-8.", name=name, encoding=encoding),
+        "Read as declared, every accented letter would be garbled.",
+        'Pass --encoding utf-8, or set encoding = "utf-8" in [table] of the schema.',
+    )
 
 
 def refuse_zero_bytes(data: bytes, name: str) -> None:

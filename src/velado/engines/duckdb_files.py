@@ -15,7 +15,8 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from velado.data.csv_reading import as_utf8, check_header, header_of, refuse_zero_bytes
+from velado.data.blanks import is_text
+from velado.data.csv_reading import as_utf8, check_header, declared_wrongly, header_of, refuse_zero_bytes
 from velado.data.numbers import THOUSANDS
 from velado.data.schema import Schema
 from velado.engines.places import ARROW, CSV, PARQUET
@@ -134,7 +135,7 @@ def _csv(paths: Sequence[Path], schema: Schema, folder: Path, told: _Folders) ->
         refuse_alike(found[0])
         if first is not None and found != first:
             refuse_alike([*first[0], *(name for name in found[0] if name not in first[0])])
-            raise _mixed(path, paths[0], found[0], first[0])
+            raise _mixed(paths, number, found[0], first[0])
         first = found
         sources.append(source)
     assert first is not None
@@ -192,7 +193,7 @@ def _is_own(type_: pa.DataType) -> bool:
 def _same_columns(paths: Sequence[Path], read: Callable[[Path], pa.Schema]) -> pa.Schema:
     """The columns of all files, or the error that names the file that differs."""
     first: pa.Schema | None = None
-    for path in paths:
+    for at, path in enumerate(paths):
         try:
             own = read(path)
         except (pa.ArrowException, OSError):
@@ -206,12 +207,25 @@ def _same_columns(paths: Sequence[Path], read: Callable[[Path], pa.Schema]) -> p
         refuse_alike(own.names)
         if first is None:
             first = own
-        elif {f.name: f.type for f in own} != {f.name: f.type for f in first}:
+        elif _kinds(own) != _kinds(first):
             refuse_alike([*first.names, *(name for name in own.names if name not in first.names)])
-            odd = [f.name for f in own if f.name in first.names and f.type != first.field(f.name).type]
-            raise _mixed(path, paths[0], own.names, first.names, odd)
+            odd = [
+                (f.name, str(f.type), str(first.field(f.name).type))
+                for f in own
+                if f.name in first.names and _kind(f.type) != _kind(first.field(f.name).type)
+            ]
+            raise _mixed(paths, at, own.names, first.names, odd)
     assert first is not None
     return first
+
+
+def _kinds(columns: pa.Schema) -> dict[str, pa.DataType]:
+    return {field.name: _kind(field.type) for field in columns}
+
+
+def _kind(type_: pa.DataType) -> pa.DataType:
+    """Types that differ for Arrow alone are one: in a Parquet file a text is a text, whichever library wrote it."""
+    return pa.string() if is_text(type_) else type_
 
 
 def _arrow(paths: Sequence[Path], told: _Folders) -> Scan:
@@ -341,36 +355,53 @@ def _folder_cells(paths: Sequence[Path], root: Path | None) -> _Folders:
     return _Folders(names[0], tuple(cells))
 
 
+def told_file(paths: Sequence[Path], at: int) -> str:
+    """What a message calls one of several files: its name, and its number where others have the same name.
+
+    Not the folder: it may be called after a cell.
+
+    >>> told_file([Path("m=1/p.parquet"), Path("m=2/p.parquet")], 1), told_file([Path("a.csv"), Path("b.csv")], 1)
+    ('p.parquet (file 2 of 2)', 'b.csv')
+    """
+    name = paths[at].name
+    if sum(path.name == name for path in paths) < 2:
+        return name
+    return say("{name} (file {at:,} of {all:,})", name=name, at=at + 1, all=len(paths))
+
+
 def _mixed(
-    path: Path,
-    other: Path,
+    paths: Sequence[Path],
+    at: int,
     names: Sequence[str],
     expected: Sequence[str],
-    odd: Sequence[str] = (),
+    odd: Sequence[tuple[str, str, str]] = (),
 ) -> TableError:
+    path, other = told_file(paths, at), told_file(paths, 0)
     absent = [name for name in expected if name not in names]
     more = [name for name in names if name not in expected]
     if absent:
-        what = say("'{path}' lacks the column '{column}'.", path=path.name, column=absent[0])
+        what = say("'{path}' lacks the column '{column}'.", path=path, column=absent[0])
     elif more:
         what = say(
             "'{path}' has the column '{column}', which '{other}' does not have.",
-            path=path.name,
+            path=path,
             column=more[0],
-            other=other.name,
+            other=other,
         )
     elif odd:
         what = say(
-            "Column '{column}' of '{path}' has another type than in '{other}'.",
-            column=odd[0],
-            path=path.name,
-            other=other.name,
+            "Column '{column}' of '{path}' has another type than in '{other}' ({type}, there {expected}).",
+            column=odd[0][0],
+            path=path,
+            other=other,
+            type=odd[0][1],
+            expected=odd[0][2],
         )
     else:
         what = say(
             "The columns of '{path}' stand in another order than in '{other}'.",
-            path=path.name,
-            other=other.name,
+            path=path,
+            other=other,
         )
     return TableError(
         what,
@@ -380,6 +411,8 @@ def _mixed(
 
 
 def _recoded(path: Path, encoding: str, folder: Path, number: int) -> Path:
+    if _is_utf8_with_accents(path):
+        raise declared_wrongly(path.name, encoding)
     out = folder / f"utf8-{number}.csv"
     try:
         with (
@@ -395,6 +428,19 @@ def _recoded(path: Path, encoding: str, folder: Path, number: int) -> Path:
             "Save it as UTF-8, or name its true encoding in [table] of the schema.",
         ) from None
     return out
+
+
+def _is_utf8_with_accents(path: Path) -> bool:
+    decoder, accents = codecs.getincrementaldecoder("utf-8")(), False
+    with path.open("rb") as file:
+        try:
+            while block := file.read(_BLOCK):
+                accents = accents or not block.isascii()
+                decoder.decode(block)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return False
+    return accents
 
 
 def _plain(paths: Sequence[Path], folder: Path) -> list[Path]:
@@ -427,16 +473,16 @@ def stamp(path: Path) -> Stamp | None:
 
 
 def bytes_digest(files: Sequence[Path]) -> bytes:
-    """A digest of the bytes of all files, in their order.
+    """A digest of the bytes of all files, whatever their names and their order.
 
     >>> bytes_digest([]).hex()[:8]
     'e3b0c442'
     """
-    whole = hashlib.sha256()
+    each = []
     for path in files:
         with path.open("rb") as file:
-            whole.update(hashlib.file_digest(file, "sha256").digest())
-    return whole.digest()
+            each.append(hashlib.file_digest(file, "sha256").digest())
+    return hashlib.sha256(b"".join(sorted(each))).digest()
 
 
 def refuse_changed(files: Sequence[Path], stamps: Sequence[Stamp | None]) -> None:

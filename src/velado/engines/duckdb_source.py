@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 import polars as pl
 import pyarrow as pa
 
-from velado.data.blanks import NoValue
+from velado.data.blanks import NoValue, is_text
 from velado.data.schema import Schema
 from velado.engines.duckdb_files import (
     Stamp,
@@ -27,6 +27,7 @@ from velado.engines.duckdb_files import (
     scan_files,
     stamp,
     threads,
+    told_file,
 )
 from velado.engines.lake_files import lake_files, lake_root
 from velado.engines.piecewise import joined
@@ -108,7 +109,7 @@ class DuckDBSource:
         for name in columns:
             cell, type_ = self._cell(name), self.types.field(name).type
             conditions.append(f"{cell} IS NOT NULL")
-            if _is_text(type_) and blanks:
+            if is_text(type_) and blanks:
                 listed = ", ".join(f"'{quoted(text)}'" for text in blanks)
                 conditions.append(f"{cell} NOT IN ({listed})")
             elif pa.types.is_floating(type_) and any(text.lower() == "nan" for text in blanks):
@@ -383,11 +384,11 @@ class DuckDBSource:
             return work()
         except duckdb.OutOfMemoryException:
             raise _no_room() from None
-        except (duckdb.InvalidInputException, duckdb.ConversionException):
+        except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
             raise TableError(
-                say("The rows of '{name}' cannot be read.", name=self.name),
+                say("The rows of '{name}' cannot be read.", name=self._part_in(str(error))),
                 "A row has too few or too many fields, a part is damaged, or the text is not in UTF-8.",
-                "Correct the file, or separator and encoding in the schema; `velado inspect` names the place.",
+                "Correct the file, or separator and encoding in the schema; `velado inspect FILE`, of one file alone, names the place.",
             ) from None
         except duckdb.IOException as error:
             self.unchanged()
@@ -400,7 +401,7 @@ class DuckDBSource:
                     "Check the permissions and the space left.",
                 ) from None
             raise TableError(
-                say("A part of '{name}' cannot be read.", name=self.name),
+                say("A part of '{name}' cannot be read.", name=self._part_in(str(error))),
                 "It is damaged, or nobody may read it. Nothing was published.",
                 "Check the files and their permissions.",
             ) from None
@@ -411,6 +412,11 @@ class DuckDBSource:
                 "Nothing was published.",
                 "Check the files; if they are whole, please report it.",
             ) from None
+
+    def _part_in(self, said: str) -> str:
+        """The file that DuckDB speaks of, if it names one: nothing else of what it said is told."""
+        found = [at for at, path in enumerate(self.files) if str(path.resolve()) in said]
+        return told_file(self.files, found[0]) if len(found) == 1 else self.name
 
 
 @dataclass(frozen=True, repr=False)
@@ -469,10 +475,6 @@ def _no_room() -> EngineError:
         "Nothing was published.",
         "Allow more with --memory, or make room on the disk of the output folder.",
     )
-
-
-def _is_text(type_: pa.DataType) -> bool:
-    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_dictionary(type_))
 
 
 def _named(name: str) -> str:

@@ -34,6 +34,12 @@ def lake_files(place: str | Path) -> list[Path]:
         # A link that leads nowhere is a part that cannot be read, and is refused by whoever reads it.
         below = [root / name for name in glob.glob(os.path.join("", *rest), root_dir=root, recursive=True)]
         found = [path for path in below if not path.is_dir() and not is_hidden(path, root, rest)]
+    if not found and os.path.isdir(text):
+        raise TableError(
+            say("The folder '{place}' holds no table.", place=root.name),
+            "A folder stands for the CSV, Parquet and Arrow files below it; those whose names begin with _ or . are left out.",
+            "Check the path.",
+        )
     if not found:
         raise TableError(
             say("No file matches '{place}'.", place=text),

@@ -119,8 +119,8 @@ class Recoding:
     recoded column the texts by group. *columns* are the published columns in their order: a name that *labels* does not
     hold is published as it came. Rows whose tuple is not listed are left out. Without *entries* the source itself keeps the cell
     of every tuple, and *group* is that of each cell, -1 for one that is left out. *order* is the number, drawn under the owner's
-    key, that the order of rows is made of beside the published cells themselves; nothing else goes into that order, so it can tell
-    nothing that the table does not.
+    key from a digest of the rows, that the order of rows is made of beside the published cells themselves; nothing else goes into that
+    order, so to nobody without the key can it tell anything that the table does not.
 
     >>> sex = Coding("sex", pa.array(["F", "M"]), np.array([0, 1], np.int32), -1, 2)
     >>> whole = {"sex": pa.array(["*"])}

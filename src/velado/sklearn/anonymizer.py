@@ -18,7 +18,7 @@ from velado.data.frames import CameAs, from_native, to_native
 from velado.data.io import schema_from
 from velado.data.schema import Column, Kind, Schema
 from velado.data.table import Table
-from velado.errors import ParameterError
+from velado.errors import ParameterError, SchemaError
 from velado.release import DEFAULT_METHOD
 from velado.release.anonymize import anonymize
 from velado.release.goal import Promise
@@ -208,6 +208,13 @@ class Anonymizer(TransformerMixin, BaseEstimator):
                     "Leave one of them out.",
                 )
             whole = schema_from(self.schema)
+            odd = [name for name in frame.columns if name not in whole.columns]
+            if odd:
+                raise SchemaError(
+                    say("X has the column '{column}', which the schema does not name.", column=odd[0]),
+                    "A column nobody thought about could identify people.",
+                    "Add it to the schema, or leave it out of X.",
+                )
             known = [column for name, column in whole.columns.items() if name in frame.columns]
             return whole.with_columns(known)
         quasi = frame.columns if self.quasi is None else [self._named(one, frame) for one in self.quasi]

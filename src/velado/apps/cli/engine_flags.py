@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from velado.apps.cli.app import OfSetting, OneOf, option
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from velado.data.schema import Schema
+    from velado.data.table import Table
     from velado.engines.duckdb_source import DuckDBSource
     from velado.engines.row_source import RowSource
 
@@ -236,6 +237,19 @@ def is_database(source: str) -> bool:
     from velado.engines.open_source import is_database as holds_tables
 
     return holds_tables(source)
+
+
+def table_in_memory(source: str, schema: Schema) -> Table:
+    """The same as a table that is called as an engine calls the files, with no meaning yet.
+
+    >>> table_in_memory("no/such/*.csv", None)
+    Traceback (most recent call last):
+    velado.errors.TableError: No file matches 'no/such/*.csv'. Nothing was read. Check the path; quote a pattern so that the shell leaves it alone.
+    """
+    from velado.data.io import read_table
+
+    with RowSourceFlags().opened(source, schema) as rows:
+        return replace(read_table(cast("DuckDBSource", rows).frame()), source=rows.name)
 
 
 def in_memory(source: str, schema: Schema) -> pl.DataFrame:

@@ -14,7 +14,7 @@ from velado.apps.cli import options as flags
 from velado.apps.cli.app import OfSetting, OneOf, command, option
 from velado.apps.cli.commands._inspect import inferred
 from velado.apps.cli.commands._presets import preset_named
-from velado.apps.cli.engine_flags import EngineFlags, in_memory, is_lake
+from velado.apps.cli.engine_flags import EngineFlags, is_lake, table_in_memory
 from velado.apps.cli.first_kernel import load_first_kernel
 from velado.apps.cli.options import META, CommandWithMethodFlags, by_person
 from velado.errors import SchemaError
@@ -188,13 +188,13 @@ def anonymize(
         load_first_kernel()
         chosen = _method(method)
         inspection, beside, said = None, dict[str, bytes](), tuple[str, ...]()
-        source: Path | Table | pl.DataFrame
+        source: Path | Table
         if schema is None:
             source, inspection, beside["schema.toml"] = inferred(Path(file), reading)
             meaning = _rounded(inspection.schema, reading, round_intervals)
         else:
             meaning = _meaning(schema, reading, round_intervals)
-            source = in_memory(file, meaning) if is_lake(file) else reading.source(Path(file))
+            source = table_in_memory(file, meaning) if is_lake(file) else reading.source(Path(file))
         further = promises.guarantees(by_person(per, meaning))
         operations: tuple[Operation, ...] = ()
         if preset is not None:
@@ -351,7 +351,7 @@ def _engine_lines(done: EnginePublished) -> Iterator[str | show.Note]:
     from velado.report.terminal import engine_lines, formula_warnings, minimality_warnings
 
     known = minimality_warnings(done.release.plan.goal)
-    warnings = [*done.facts.warnings, *known, *formula_warnings(done.facts.output.formulas)]
+    warnings = [*done.facts.warnings, *known, *formula_warnings(done.facts.output.formulas, by_engine=True)]
     yield from (show.warning(text) for text in warnings)
     reports = sorted(path.name for path in done.private.glob("report.*"))
     yield from engine_lines(done.facts, done.public, done.private / (reports[0] if reports else ""))

@@ -12,7 +12,9 @@ from velado.apps.cli import history_flags, show
 from velado.apps.cli import options as flags
 from velado.apps.cli.app import LANGUAGE_ASKED, argument, command, option
 from velado.apps.cli.commands._anonymize import show_published
+from velado.apps.cli.engine_flags import is_database, is_lake
 from velado.apps.cli.first_kernel import load_first_kernel
+from velado.errors import ParameterError
 from velado.text import language, say
 
 
@@ -39,6 +41,12 @@ def apply(
     """
     reports = None if report is None else flags.several_of(report, flags.REPORTS, "--report")
     folder.refuse(recipe, file, population)
+    if str(file).startswith(("postgresql:", "postgres:")) or is_lake(str(file)) or is_database(str(file)):
+        raise ParameterError(
+            "`velado apply` repeats a recipe on one file, in memory.",
+            "Folders, patterns of files, databases and servers are released by `velado anonymize` alone.",
+            "Run `velado anonymize` on them with the schema and the settings that stand in the recipe.",
+        )
     with show.waiting() as progress:
         from velado.study.run import apply_recipe, read_recipe
 
