@@ -47,7 +47,14 @@ from velado.learning.net._line import Boxes, Errands, Letter, Line
 from velado.learning.net._mutual_tls import Pins, parse_address
 from velado.learning.net._wire import seal
 from velado.learning.net.identity import PAILLIER, Identity, make_private_folder, read_private
-from velado.learning.net.job_register import column_marks, enter, read_register, refuse_second, row_sketch
+from velado.learning.net.job_register import (
+    column_marks,
+    column_sketches,
+    enter,
+    read_register,
+    refuse_second,
+    row_sketch,
+)
 from velado.learning.net.outputs import Ending
 from velado.learning.protocols.parts import EarlierJob, RegressionRole
 from velado.learning.protocols.protocol import Message, RoleName
@@ -215,6 +222,7 @@ class _Running:
             read_register(self.identity)  # a client without one is not run
             self._role.own_columns = column_marks(party.columns, self.identity)
             self._role.own_rows = row_sketch(party.columns, self.identity)
+            self._role.own_sketches = column_sketches(party.columns, self.identity)
             self._role.register = partial(enter, self.identity)
         if not self._resumed:
             if party.role == "client":
