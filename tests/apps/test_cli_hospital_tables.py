@@ -11,11 +11,12 @@ pytest.importorskip("gmpy2", reason="regressions need velado[encrypted]")
 
 from velado.apps.cli import run
 from velado.apps.cli.show import laid_out
-from velado.errors import SchemaError, TableError
+from velado.errors import OutOfBounds, SchemaError, TableError
 from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.net.runner import read_columns
 from velado.learning.protocols.parts import fit_of
 from velado.learning.regression.coefficient_table import coefficient_rows, ratio_rows, step_of
+from velado.learning.regression.design_matrix import encoded_columns
 from velado.learning.regression.fit import Fit, Solved
 from velado.learning.regression.simulate import small_job
 from velado.randomness import seeded
@@ -91,7 +92,9 @@ def test_a_decimal_comma_is_found_as_the_separator_is(table: dict[str, list[str]
     assert list(np.asarray(columns["Peso"])) == [cell.replace(",", ".") for cell in table["Peso"]]
 
 
-@pytest.mark.parametrize("cells", [("1.5", "2,5"), ("1,234", "5,678"), ("1,5", "muito")])
+@pytest.mark.parametrize(
+    "cells", [("1.5", "2,5"), ("1,234", "5,678"), ("1,5", "muito"), ("1,5", "1.234"), ("1.5", "1,234")]
+)
 def test_cells_that_can_be_read_in_two_ways_are_never_guessed(cells: tuple[str, str]) -> None:
     job = small_job(minimum_rows=1)
     Path("two.csv").write_text(f"x;y\n{cells[0]};1\n{cells[1]};2\n", "utf-8")
@@ -104,9 +107,9 @@ def test_a_client_is_told_what_its_cells_lack(capsys: pytest.CaptureFixture[str]
     spell(1, 10, "71.5")
     with pytest.raises(SchemaError) as refused:
         read_columns(Path("todos.csv"), job)
-    assert f"'Peso' ({ROWS - 1} rows of {ROWS}, the first is row 1)" in refused.value.what
-    assert 'decimal = ","' in refused.value.fix and "List the categories" not in refused.value.fix
-    assert "vírgula" in told(refused.value.fix, "pt")
+    assert f"'Peso' (1 row of {ROWS}: row 10)" in refused.value.what
+    assert "write them with a comma" in refused.value.fix and "ategories" not in refused.value.fix
+    assert "com vírgula" in told(refused.value.fix, "pt")
     spell(1, 10, "")
     with pytest.raises(TableError, match=r"Missing values in 'Peso' \(1\)"):
         read_columns(Path("todos.csv"), job)
@@ -114,8 +117,28 @@ def test_a_client_is_told_what_its_cells_lack(capsys: pytest.CaptureFixture[str]
     assert regress("Peso", "-o", "out") == 3
     shown = capsys.readouterr().err
     assert f"'Peso' (1 row of {ROWS}: row 10)" in shown and "write them with a comma" in shown
-    assert regress("Peso", "-o", "out", "--lang", "pt", schema=False) == 3
-    assert "diga decimal" in capsys.readouterr().err and "71.5" not in shown
+    assert "71.5" not in shown
+    Path("s.toml").write_text(SCHEMA.replace('decimal = ","', ""), "utf-8")
+    assert regress("Peso", "-o", "out", "--lang", "pt") == 3
+    shown = capsys.readouterr().err
+    assert f"'Peso' ({ROWS - 1} linhas de {ROWS}" in shown and "diga decimal" in shown
+
+
+@pytest.mark.parametrize("more", [[], ["--schema", "s.toml"]])
+def test_a_value_out_of_bounds_is_found_by_its_row(
+    more: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    spell(1, 10, "999,5")
+    assert regress("Peso", *more, "--bounds", "Peso=0:200", "-o", "out", schema=False) == 10
+    shown = capsys.readouterr().err
+    assert (
+        f"'Peso' has 1 row of {ROWS} with a value that is missing or outside its public bounds: row 10"
+        in shown
+    )
+    assert "999" not in shown
+    job = small_job(features=(Bounded("Peso", (0, 200)),), target=Bounded("Custo", (0, 9000)))
+    with pytest.raises(OutOfBounds, match="row 10"):
+        encoded_columns(read_columns(Path("todos.csv"), job), job)
 
 
 def test_a_weight_of_categories_is_refused_in_words(capsys: pytest.CaptureFixture[str]) -> None:
@@ -280,3 +303,19 @@ def test_no_number_of_a_table_is_broken_at_any_width(width: int, language: str) 
                 assert all(len(cell) <= part[place] for cell, place in zip(cells, places, strict=True))
                 if width >= 60:
                     assert sum(part.values()) + 3 * (len(part) - 1) <= width
+
+
+def test_a_prediction_outside_the_bounds_is_told_as_a_guess(capsys: pytest.CaptureFixture[str]) -> None:
+    assert regress("Peso", "--bounds", "Peso=0:200", "-o", "out", "--quiet") == 0
+    Path("own.csv").write_text("Peso;Altura\n71,5;1,7\n999,5;1,7\n", "utf-8")
+    capsys.readouterr()
+    assert run(["predict", "out/fit.json", "own.csv", "-o", "a.csv"]) == 0
+    assert (
+        "1 row of 2 lies outside the bounds that the model was fitted within: row 2"
+        in capsys.readouterr().err
+    )
+    assert run(["predict", "out/fit.json", "own.csv", "-o", "b.csv", "--lang", "pt"]) == 0
+    assert "fica fora dos limites em que o modelo foi ajustado: linha 2" in capsys.readouterr().err
+    Path("own.csv").write_text("Peso;Altura\n71,5;1,7\n99,5;1,7\n", "utf-8")
+    assert run(["predict", "out/fit.json", "own.csv", "-o", "c.csv"]) == 0
+    assert "bounds" not in capsys.readouterr().err

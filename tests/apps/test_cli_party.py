@@ -145,6 +145,25 @@ def test_show_tells_the_columns_and_limits_that_are_agreed_on(job: Path, capsys)
     assert "no trabalho" in refused and "tarefa" not in refused
 
 
+def test_a_mistake_in_a_job_file_is_told_by_its_place(job: Path, capsys) -> None:
+    text = job.read_text("utf-8")
+    capsys.readouterr()
+    job.write_text(text.replace('name = "age"', 'name = "age'), "utf-8")
+    assert run(["party", "show", "--job", "job.toml", "--lang", "pt"]) == 3
+    assert "linha 9" in capsys.readouterr().err
+    sex = '[[features]]\nname = "sex=m"\nbounds = [0, 1]\ncolumn = "sex"\nvalue = "x"\namong = ["f", "m"]\n'
+    job.write_text(text.replace("[[parties]]", sex + "[[parties]]", 1), "utf-8")
+    assert run(["party", "show", "--job", "job.toml"]) == 2
+    shown = capsys.readouterr().err
+    assert "'sex=m' has a value that is not among those" in shown and "one of them: f, m" in shown
+    assert run(["party", "show", "--job", "none.toml"]) == 3
+    assert "There is no file 'none.toml'" in capsys.readouterr().err
+    job.write_text(text, "utf-8")
+    given = ["--job", "job.toml", "-o", "out", "--passphrase-file", "pass", "--lang", "pt"]
+    assert run(["party", "provider", "--identity", "hub", *given]) == 3
+    assert "Foi iniciado como provedor" in capsys.readouterr().err
+
+
 def test_show_tells_the_size_of_a_key_where_there_is_one(job: Path, capsys) -> None:
     capsys.readouterr()
     assert run(["party", "show", "--job", "job.toml"]) == 0

@@ -201,11 +201,16 @@ def shared_out(columns: Mapping[str, pl.Series], clients: int) -> dict[str, dict
     """
     return {
         f"client-{place + 1}": {
-            name: _cells(column.gather_every(clients, place)) for name, column in columns.items()
+            name: cells_of(column.gather_every(clients, place)) for name, column in columns.items()
         }
         for place in range(clients)
     }
 
 
-def _cells(column: pl.Series) -> npt.NDArray[Any]:
+def cells_of(column: pl.Series) -> npt.NDArray[Any]:
+    """The cells of a column as an array; true and false are 1 and 0.
+
+    >>> cells_of(pl.Series([True, False])).tolist()
+    [1, 0]
+    """
     return column.cast(pl.UInt8).to_numpy() if column.dtype == pl.Boolean else column.to_numpy()

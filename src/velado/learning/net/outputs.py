@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from velado.data.staging import write_file
+from velado.learning.protocols.protocol import ROLES
 from velado.learning.protocols.role import Outcome
 from velado.learning.protocols.who_learns_what import learned, promise
 from velado.learning.regression.coefficient_table import (
@@ -22,9 +23,6 @@ from velado.learning.regression.coefficient_table import (
 from velado.learning.regression.fit import Fit
 from velado.learning.regression.job import Job
 from velado.text import Language, say, told
-
-ROLES = {"client": say("client"), "evaluator": say("evaluator"), "provider": say("provider")}
-"""What a party's role is called by its reader."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from velado.text import say
+
 RoleName = Literal["provider", "evaluator", "client"]
+ROLES: Mapping[str, str] = {
+    "client": say("client"),
+    "evaluator": say("evaluator"),
+    "provider": say("provider"),
+}
+"""What a party's role is called by its reader."""
 
 START = "start"
 

@@ -61,10 +61,13 @@ def made_columns(columns: Columns, every: Sequence[Bounded]) -> dict[str, ArrayL
             unknown = ~np.isin(texts, np.asarray(one.among, dtype=str))
             if unknown.any():
                 raise SchemaError(
-                    say(
-                        "Column '{name}' has {count} rows with a category that the job does not name.",
+                    say_n(
+                        "Column '{name}' has {n:,} row of {rows:,} with a category that the job does not name: row {first:,}.",
+                        "Column '{name}' has {n:,} rows of {rows:,} with a category that the job does not name, the first is row {first:,}.",
+                        int(unknown.sum()),
                         name=one.column,
-                        count=int(unknown.sum()),
+                        rows=unknown.size,
+                        first=int(unknown.argmax()) + 1,
                     ),
                     "They would silently count as the reference category.",
                     "Correct the cells, or name the category in the job at all parties.",

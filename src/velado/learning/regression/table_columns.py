@@ -100,7 +100,7 @@ def number_columns(
     """The named columns of a table, or all; each holds finite numbers only, else an error names it and counts the rows.
 
     Cells of a CSV stay text, so that 0.1 is the decimal it says. *decimal* is the mark that a schema says; without one it is found:
-    a comma where some cell can be read in no other way, and no cell has a point.
+    a comma where most cells can be read in no other way. A cell with the other mark is refused then: a mark is found, no cell is guessed.
 
     >>> from velado.testing.examples import small_table
     >>> number_columns(small_table(age=("other", "text", "31 0.1")), None)["age"].to_list()
@@ -127,7 +127,10 @@ def number_columns(
         name: _stripped(frame[name], table.schema) for name in (frame.columns if names is None else names)
     }
     mark = decimal or _found_mark(stripped)
-    columns = {name: _with_points(column) if mark == "," else column for name, column in stripped.items()}
+    thousands = decimal is not None
+    columns = {
+        name: _with_points(column, thousands) if mark == "," else column for name, column in stripped.items()
+    }
     _refuse_words(columns, stripped, mark)
     empty = {name: column.null_count() for name, column in columns.items() if column.null_count()}
     if empty:
@@ -180,19 +183,24 @@ def _stripped(column: pl.Series, schema: Schema) -> pl.Series:
 
 
 def _found_mark(columns: dict[str, pl.Series]) -> str:
+    """A comma where more cells can be read with it alone than have a point alone; the others are no numbers then, whichever it is."""
     texts = [column for column in columns.values() if column.dtype == pl.String]
-    pointed = any(column.str.contains(r"^[^,]*\.[^,]*$").any() for column in texts)
-    commas = any((column.str.contains(_COMMA) & ~column.str.contains(_THREES)).any() for column in texts)
-    return "," if commas and not pointed else "."
+    points = sum(int(column.str.contains(r"^[^,]*\.[^,]*$").sum()) for column in texts)
+    commas = sum(int((column.str.contains(_COMMA) & ~column.str.contains(_THREES)).sum()) for column in texts)
+    return "," if commas > points else "."
 
 
-def _with_points(text: pl.Series) -> pl.Series:
-    """Cells with decimal commas as the decimals they say; a point that marks no thousands has two readings, so such a cell is no number."""
+def _with_points(text: pl.Series, thousands: bool) -> pl.Series:
+    """Cells with decimal commas as the decimals they say; a point that marks no thousands has two readings, so such a cell is no number.
+
+    Alone it marks them only where a schema says that decimals have a comma (*thousands*).
+    """
     if text.dtype != pl.String:
         return text
-    thousands = text.str.contains(THOUSANDS).fill_null(False)
-    odd = text.str.contains(".", literal=True).fill_null(False) & ~thousands
-    plain = text.zip_with(~thousands, text.str.replace_all(".", "", literal=True))
+    marked = text.str.contains(THOUSANDS) & (text.str.contains(",", literal=True) | thousands)
+    marked = marked.fill_null(False)
+    odd = text.str.contains(".", literal=True).fill_null(False) & ~marked
+    plain = text.zip_with(~marked, text.str.replace_all(".", "", literal=True))
     return plain.str.replace(",", ".", literal=True).set(odd, "?")
 
 

@@ -105,7 +105,7 @@ def keygen(
     flags.needs_crypto()
     from velado.learning.net._mutual_tls import parse_address
     from velado.learning.net.identity import party_toml, public_file
-    from velado.learning.net.outputs import ROLES
+    from velado.learning.protocols.protocol import ROLES
     from velado.learning.regression.job import Party
 
     if address is not None and role != "evaluator":
@@ -234,7 +234,7 @@ def show(job: JobFile) -> None:
     flags.needs_crypto()
     from velado.learning.net._mutual_tls import certificate_in
     from velado.learning.net.identity import fingerprint, read_job
-    from velado.learning.net.outputs import ROLES
+    from velado.learning.protocols.protocol import ROLES
     from velado.learning.protocols.who_learns_what import learned, promise
     from velado.papers.regression.paper_masked import WITH_PAPER
 
@@ -411,6 +411,7 @@ def _run(
     from velado.learning.net import outputs
     from velado.learning.net.identity import open_identity, read_job
     from velado.learning.net.runner import JOURNAL, Runner, read_paillier
+    from velado.learning.protocols.protocol import ROLES
     from velado.papers.regression.paper_masked import WITH_PAPER
     from velado.randomness import Tape
 
@@ -440,7 +441,7 @@ def _run(
     def hear(event: str, facts: Mapping[str, object]) -> None:
         known = {
             "name": identity.name,
-            "role": outputs.ROLES.get(role, role),
+            "role": ROLES.get(role, role),
             "digest": job.digest()[:16],
             **facts,
         }

@@ -14,7 +14,7 @@ from velado.apps.cli.app import OneOf, argument, command, option
 from velado.apps.cli.commands._party import PassphraseFile, passphrase_of
 from velado.apps.cli.commands._regress import UNSAFE
 from velado.errors import ParameterError, SchemaError
-from velado.text import say
+from velado.text import say, say_n
 
 if TYPE_CHECKING:
     from velado.learning.crypto.fixed_point import Bounded
@@ -140,6 +140,22 @@ def _in_the_clear(
     scores = model.predict({name: np.asarray(values, dtype=np.float64) for name, values in made.items()})
     _write_scores(output, model.target, scores)
     warnings = [show.warning(UNSAFE)] if model.promise.unsafe else []
+    beyond = np.zeros(len(scores), dtype=bool)
+    for one in model.features:
+        values = np.asarray(made[one.name], dtype=np.float64)
+        beyond |= (values < float(one.low)) | (values > float(one.high))
+    if "job" in model.how and beyond.any():
+        warnings.append(
+            show.warning(
+                say_n(
+                    "{n:,} row of {rows:,} lies outside the bounds that the model was fitted within: row {first:,}. What it says there is a guess.",
+                    "{n:,} rows of {rows:,} lie outside the bounds that the model was fitted within, the first is row {first:,}. What it says there is a guess.",
+                    int(beyond.sum()),
+                    rows=beyond.size,
+                    first=int(beyond.argmax()) + 1,
+                )
+            )
+        )
     show.result(
         {"rows": len(scores), "file": str(output), "promise": model.promise.to_dict()},
         [*warnings, _scored(len(scores), model.target, output)],

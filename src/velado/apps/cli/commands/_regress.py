@@ -157,6 +157,7 @@ def regress(
     from velado.apps.cli import regression_rows as rows
     from velado.data.io import read_schema
     from velado.data.staging import write_folder
+    from velado.learning.crypto.fixed_point import FixedPoint
     from velado.learning.regression.design_matrix import refuse_neither
     from velado.learning.regression.job import Family, Job, Party
     from velado.learning.regression.penalty_path import PathKind
@@ -239,6 +240,15 @@ def regress(
         )
     if chosen_family == "logistic" and target in numbers:
         refuse_neither(numbers[target].cast(pl.Float64).to_numpy(), target)
+    if not noisy:  # noise clips
+        encoding = FixedPoint(tuple(limits.values()), 0)
+        for (
+            name,
+            column,
+        ) in (
+            numbers.items()
+        ):  # before rows are dealt out, so that they are counted and numbered as in the file
+            encoding.encode(name, rows.cells_of(column))
     parties = [Party("evaluator", "evaluator")]
     if chosen.provider is not None:
         parties.append(Party("provider", "provider"))
@@ -326,7 +336,7 @@ def _files(job: Job, fit: Fit) -> dict[str, bytes]:
 def _view(
     job: Job, fit: Fit, output: Path, read_off: list[str], looked_at: Fit
 ) -> Iterator[str | show.Note | Table]:
-    from velado.learning.net.outputs import ROLES
+    from velado.learning.protocols.protocol import ROLES
     from velado.learning.protocols.who_learns_what import short_key
     from velado.learning.regression.coefficient_table import cautions, facts_of, path_facts, path_rows
 
