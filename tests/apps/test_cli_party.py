@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import socket
 import tomllib
 from pathlib import Path
 
@@ -117,6 +118,78 @@ def test_show_tells_the_digest_the_parties_and_what_each_learns(job: Path, capsy
     assert run(["party", "show", "--job", "job.toml", "--lang", "pt"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "Compare-o com as outras partes" in shown and "Esconde: as linhas" in shown
+
+
+def test_show_tells_the_columns_and_limits_that_are_agreed_on(job: Path, capsys) -> None:
+    text = job.read_text("utf-8").replace('protocol = "delegated"', 'protocol = "secure-sum"\nfamily = "logistic"\nminutes = 7\nleast_cell = 12\nmost_rows = 4000\nminimum_rows = 15')  # fmt: skip
+    text = text.replace("bounds = [0, 60]", "bounds = [0, 1]")
+    ward = 'bounds = [0, 1]\ncolumn = "ward"\namong = ["a", "b", "c"]\n'
+    more = "".join(f'[[features]]\nname = "ward={value}"\nvalue = "{value}"\n{ward}' for value in "bc")
+    vault = (job.parent / "vault" / "vault.party.toml").read_text()
+    job.write_text(text.replace(vault, "").replace("[[parties]]", more + "[[parties]]", 1), "utf-8")
+    capsys.readouterr()
+    assert run(["party", "show", "--job", "job.toml"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    for words in ("a logistic model (the target is 0 or 1) of stay", "stay the target 0 to 1", "age feature 0 to 120",
+                  "ward feature b, c; reference: a", "at least 15 of every client, at most 4,000 of all together",
+                  "fewer than 12 people", "7 minutes after the first call", "2^-20"):  # fmt: skip
+        assert words in shown, words
+    assert "key" not in shown.split("Digest")[0] and "2048" not in shown
+    assert run(["party", "show", "--job", "job.toml", "--lang", "pt"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "um modelo logístico" in shown and "ward explicativa b, c; referência: a" in shown
+    assert "menos de 12 pessoas" in shown and "tarefa" not in shown and "chave de" not in shown
+    job.write_text(text.split("[[parties]]")[0], "utf-8")
+    assert run(["party", "show", "--job", "job.toml", "--lang", "pt"]) == 3
+    refused = capsys.readouterr().err
+    assert "no trabalho" in refused and "tarefa" not in refused
+
+
+def test_a_mistake_in_a_job_file_is_told_by_its_place(job: Path, capsys) -> None:
+    text = job.read_text("utf-8")
+    capsys.readouterr()
+    job.write_text(text.replace('name = "age"', 'name = "age'), "utf-8")
+    assert run(["party", "show", "--job", "job.toml", "--lang", "pt"]) == 3
+    assert "linha 9" in capsys.readouterr().err
+    sex = '[[features]]\nname = "sex=m"\nbounds = [0, 1]\ncolumn = "sex"\nvalue = "x"\namong = ["f", "m"]\n'
+    job.write_text(text.replace("[[parties]]", sex + "[[parties]]", 1), "utf-8")
+    assert run(["party", "show", "--job", "job.toml"]) == 2
+    shown = capsys.readouterr().err
+    assert "'sex=m' has a value that is not among those" in shown and "one of them: f, m" in shown
+    assert run(["party", "show", "--job", "none.toml"]) == 3
+    assert "There is no file 'none.toml'" in capsys.readouterr().err
+    job.write_text(text, "utf-8")
+    given = ["--job", "job.toml", "-o", "out", "--passphrase-file", "pass", "--lang", "pt"]
+    assert run(["party", "provider", "--identity", "hub", *given]) == 3
+    assert "Foi iniciado como provedor" in capsys.readouterr().err
+
+
+def test_show_tells_the_size_of_a_key_where_there_is_one(job: Path, capsys) -> None:
+    capsys.readouterr()
+    assert run(["party", "show", "--job", "job.toml"]) == 0
+    assert "a Paillier key of 2048 bits" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_an_evaluator_says_whom_it_waits_for_and_stops_when_it_was_told_to(job: Path, capsys) -> None:
+    text = job.read_text("utf-8").replace('protocol = "delegated"', 'protocol = "secure-sum"')
+    vault = (job.parent / "vault" / "vault.party.toml").read_text()
+    job.write_text(text.replace(vault, ""), "utf-8")
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    given = ["--job", "job.toml", "-o", "out", "--passphrase-file", "pass", "--listen", f"localhost:{port}"]
+    assert run(["party", "evaluator", "--identity", "hub", *given, "--wait", "0"]) == 2
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("velado.learning.net.runner.REMIND", 0.2)
+        capsys.readouterr()
+        assert (
+            run(["party", "evaluator", "--identity", "hub", *given, "--wait", "0.03", "--lang", "pt"]) == 10
+        )
+    shown = capsys.readouterr().err
+    assert "Ainda se espera por a, b, c" in shown
+    assert "Ninguém chamou em 0,03 minutos" in shown and "Esperava-se por a, b, c" in shown
+    assert "Ninguém chamou" in (job.parent / "out" / "report.md").read_text("utf-8")
 
 
 @pytest.mark.slow

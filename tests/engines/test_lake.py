@@ -109,14 +109,6 @@ def test_a_second_run_gives_the_same_bytes_and_another_key_another_order(lake: P
     assert not one.equals(two) and one.sort(one.columns).equals(two.sort(two.columns))
 
 
-def test_the_names_and_the_order_of_files_change_no_byte(lake: Path, tmp_path: Path) -> None:
-    first = (release(lake, tmp_path) / "release" / "table.parquet").read_bytes()
-    for at, name in enumerate("cba"):
-        (lake / f"part-{at}.parquet").rename(lake / f"{name}.parquet")
-    again = release(lake, tmp_path, force=True)
-    assert (again / "release" / "table.parquet").read_bytes() == first
-
-
 def test_hidden_files_of_a_lake_are_left_alone_and_folders_tell_a_column(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     for year in ("2023", "2024"):
@@ -271,8 +263,8 @@ def test_a_disk_without_room_leaves_nothing(lake: Path, tmp_path: Path) -> None:
         publish_files(str(lake), schema(), "mondrian", k=5, out=tmp_path / "ro" / "out", key=KEY)
 
 
-def test_the_memory_of_duckdb_is_a_size_it_understands(lake: Path, tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="--memory much is not a size"):
+def test_the_memory_of_duckdb_is_a_size(lake: Path, tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="--memory is not a size"):
         release(lake, tmp_path, memory="much")
     assert nothing_published(tmp_path)
 

@@ -11,8 +11,8 @@ import pytest
 from velado.errors import InputError, ProtocolError
 from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.net.identity import Ed25519PrivateKey, Identity
-from velado.learning.net.job_register import column_marks, row_sketch
-from velado.learning.protocols.parts import EarlierJob, refuse_difference
+from velado.learning.net.job_register import column_marks, column_sketches, row_sketch
+from velado.learning.protocols.parts import EarlierJob, near_columns, refuse_difference
 from velado.learning.protocols.protocol_registry import PROTOCOLS
 from velado.learning.protocols.role import make_role
 from velado.learning.regression.census import census_of, points_of
@@ -395,7 +395,7 @@ def test_a_weight_that_leaves_one_person_out_is_not_taken() -> None:
 def test_a_reference_with_one_member_is_not_summed_though_it_has_no_column() -> None:
     """The intercept of such a fit is that person's value."""
     job, tables = wards_of(1, 70, 70, 59)
-    with pytest.raises(ProtocolError, match="In ward=b, ward=c, ward=d fewer than 10"):
+    with pytest.raises(ProtocolError, match="Fewer than 10 rows have ward=a: the reference"):
         simulate(job, tables)
     assert len(simulate(*wards_of(10, 70, 70, 50))[0].coefficients) == 4
 
@@ -443,3 +443,78 @@ def test_jobs_that_show_one_client_together_are_refused_though_any_two_may_be() 
         refuse_difference(before, together, 3, "A")
     refuse_difference(before, replace(together, exact=False), 3, "A")
     refuse_difference(before, replace(together, columns={"age": "88"}), 3, "A")
+
+
+def column_sketched(table: Any, name: str) -> dict[str, str]:
+    own = Identity(name, Path("nowhere"), b"", Ed25519PrivateKey.generate(), name.encode().ljust(32), b"")
+    return column_sketches(table, own)
+
+
+@pytest.mark.parametrize(
+    "dress", ["one patient", "nine", "other codes", "appended", "fifteen", "noise", "the same"]
+)
+def test_a_column_that_is_nearly_one_of_an_earlier_job_is_refused(dress: str) -> None:
+    """Job 1 with the illness, job 2 with the illness corrected for one patient: the difference is that patient's row."""
+    tables = {name: {**table, "rare": np.arange(40) % 2} for name, table in tables_of(0).items()}
+    first = a_job()
+    before = {
+        name: EarlierJob(
+            job=first.digest(),
+            roster=tuple(tables),
+            columns=keyed(table, name),
+            sketches=column_sketched(table, name),
+        )
+        for name, table in tables.items()
+    }
+    second = replace(
+        first,
+        name="second",
+        features=(Bounded("stay", (Fraction(-9), Fraction(9))), Bounded("rare2", (Fraction(0), Fraction(3)))),
+        epsilon=Fraction(50) if dress == "noise" else None,
+    )
+    given = {}
+    for place, (name, table) in enumerate(tables.items()):
+        rare = table["rare"].copy()
+        if name == "c1" and dress != "the same":
+            rare[: {"nine": 9, "fifteen": 15}.get(dress, 1)] ^= 1
+        if dress == "other codes":
+            rare = 2 - rare
+        given[name] = {
+            "stay": seeded(place, "stay").normal(0, 1, 40),
+            "rare2": rare,
+            "marker": table["marker"],
+        }
+        if dress == "appended" and name == "c1":
+            given[name] = {key: np.append(values, values[:3]) for key, values in given[name].items()}
+            given[name]["rare2"] = seeded(1, "another").integers(0, 2, 43)
+    parties = roles_of(second, given, b"t" * 32)
+    for name, table in given.items():
+        parties[name].earlier = (before[name],)
+        parties[name].own_columns = keyed(table, name)
+        parties[name].own_sketches = column_sketched(table, name)
+    transcript = deliver(parties)
+    if dress in ("fifteen", "noise", "the same"):
+        assert not transcript.failures
+        return
+    nearly = "'marker' differs from" if dress == "appended" else "'rare2' differs from"
+    assert f"c1 refuses: {nearly}" in parties["e"].failure
+    assert not [
+        message
+        for message in transcript.messages
+        if message.kind in ("opened", "result") and message.sender == "c1"
+    ]
+
+
+def test_rare_things_that_nobody_has_together_are_no_near_columns() -> None:
+    """They differ in few rows of a client, and in no fewer than have either: what the difference shows, either shows."""
+    draw = np.arange(60)
+    table = {
+        "one": (draw < 4).astype(int),
+        "other": ((draw > 50) & (draw < 55)).astype(int),
+        "none": draw * 0,
+    }
+    found = column_sketched(table, "c0")
+    names = list(found)
+    assert not any(near_columns(found[one], found[other], 10) for one in names for other in names)
+    more = column_sketched({"more": (draw < 6).astype(int)}, "c0")["more"]
+    assert near_columns(found["one"], more, 10) and not near_columns(found["one"], more, 2)

@@ -21,6 +21,22 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+def is_text(type_: pa.DataType) -> bool:
+    """Whether cells of an Arrow type are texts, however the column holds them.
+
+    >>> import pyarrow as pa
+    >>> is_text(pa.large_string()), is_text(pa.dictionary(pa.int8(), pa.string())), is_text(pa.int64())
+    (True, True, False)
+    """
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(type_):
+        return is_text(type_.value_type)
+    return bool(
+        pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_)
+    )
+
+
 @dataclass(frozen=True)
 class NoValue:
     """What means no value in one column: *texts* as they stand, and the *numbers* and *days* some of them write.
@@ -66,7 +82,7 @@ class NoValue:
         """
         import pyarrow as pa
 
-        if pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_dictionary(type_):
+        if is_text(type_):
             return list(self.texts)
         if pa.types.is_integer(type_):
             return list(self.whole)

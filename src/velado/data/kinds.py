@@ -164,7 +164,7 @@ DATETIME_FORMATS = (
 )
 LOOKS_LIKE_DATES = say("values look like dates, but not all in one form")
 _EXACT_LIMIT = 2.0**53
-_COMMA = r"^\s*[+-]?(\d*|\d{1,3}(\.\d{3})+),\d+\s*$"
+_COMMA = r"^\s*[+-]?(\d*|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?\s*$"
 
 
 @dataclass(frozen=True)

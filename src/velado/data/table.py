@@ -47,7 +47,7 @@ class Table:
 
     >>> frame = pl.DataFrame({"age": ["31", "NA"]})
     >>> table = Table.of(frame, Schema({"age": Column("age", "quasi", "numeric")}, missing_values=("NA",)))
-    >>> table, table.is_missing("age").tocolumns_told()
+    >>> table, table.is_missing("age").to_list()
     (Table(2 rows; 1 quasi), [False, True])
     """
 
@@ -81,16 +81,14 @@ class Table:
         absent = [name for name in schema.columns if name not in frame.columns]
         if absent:
             raise SchemaError(
-                say("The schema names {absent}, which the table does not have.", absent=columns_told(absent)),
+                say("The schema names {absent}, which the table does not have.", absent=_list(absent)),
                 "A promise about a column that is not there cannot be kept.",
                 "Correct the name in the schema or the header of the table.",
             )
         unnamed = [name for name in frame.columns if name not in schema.columns]
         if unnamed and undeclared == "refuse":
             raise SchemaError(
-                say(
-                    "The table has {unnamed}, which the schema does not name.", unnamed=columns_told(unnamed)
-                ),
+                say("The table has {unnamed}, which the schema does not name.", unnamed=_list(unnamed)),
                 "A column nobody thought about could identify people.",
                 "Add it to the schema, or pass --undeclared drop or --undeclared keep.",
             )
@@ -196,7 +194,7 @@ class Table:
 
         >>> table = Table.of(pl.DataFrame({"sex": ["F", "M"] * 32}), Schema({"sex": Column("sex", "quasi")}))
         >>> cells, which = table.few_cells("sex")
-        >>> cells.frame["sex"].tocolumns_told(), cells.behind.tocolumns_told(), which[:3]
+        >>> cells.frame["sex"].to_list(), cells.behind.to_list(), which[:3]
         (['F', 'M'], [32, 32], array([0, 1, 0], dtype=int32))
         """
         listed = self.listed(name)
@@ -303,12 +301,7 @@ def _refuse_huge_cells(frame: pl.DataFrame, limit: int) -> None:
             )
 
 
-def columns_told(names: list[str]) -> str:
-    """The names of columns as a message lists them.
-
-    >>> columns_told(["age", "sex"])
-    "the columns 'age', 'sex'"
-    """
+def _list(names: list[str]) -> str:
     shown = ", ".join(f"'{name}'" for name in names[:5])
     if len(names) > 5:
         return say("the columns {shown} and {count} more", shown=shown, count=len(names) - 5)

@@ -5,22 +5,24 @@ from __future__ import annotations
 import codecs
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from velado.data.blanks import is_text
 from velado.data.csv_reading import check_header, header_of, is_utf8_name, refuse_zero_bytes, utf8_blocks
 from velado.data.numbers import THOUSANDS
 from velado.data.schema import Schema
 from velado.engines.places import ARROW, CSV, PARQUET
-from velado.errors import EngineError, MissingExtra, ParameterError, TableError
+from velado.errors import EngineError, MissingExtra, TableError
 from velado.settings import no_file
 from velado.text import say
 
@@ -93,7 +95,7 @@ def scan_files(paths: Sequence[Path], schema: Schema, folder: Path, root: Path |
     told = _folder_cells(paths, root)
     for path in paths:
         if not path.is_file():
-            raise TableError(*no_file(told.called(path)))
+            raise TableError(*no_file(told.called[path]))
     endings = {path.suffix.lower() for path in paths}
     if endings <= set(PARQUET):
         return _parquet(paths, folder, told)
@@ -128,12 +130,12 @@ def _csv(paths: Sequence[Path], schema: Schema, folder: Path, told: _Folders) ->
     first: tuple[list[str], str] | None = None
     sources = []
     for number, path in enumerate(paths):
-        source = _in_utf8(path, told.called(path), schema.encoding, folder, number, len(paths) > 1)
-        found = _header(told.called(path), source, schema, told.names)
+        source = _in_utf8(path, told.called[path], schema.encoding, folder, number, len(paths) > 1)
+        found = _header(told.called[path], source, schema, told.names)
         refuse_alike(found[0])
         if first is not None and found != first:
             refuse_alike([*first[0], *(name for name in found[0] if name not in first[0])])
-            raise _mixed(told.called(path), told.called(paths[0]), found[0], first[0])
+            raise _mixed(told.called[path], told.called[paths[0]], found[0], first[0])
         first = found
         sources.append(source)
     assert first is not None
@@ -154,7 +156,7 @@ def _csv(paths: Sequence[Path], schema: Schema, folder: Path, told: _Folders) ->
         names,
         separator,
         places=tuple(places),
-        called=tuple(map(told.called, paths)),
+        called=tuple(told.called.values()),
         told=len(told.names),
     )
 
@@ -206,7 +208,7 @@ def _parquet(paths: Sequence[Path], folder: Path, told: _Folders) -> Scan:
         names,
         placed=placed,
         places=tuple(places),
-        called=tuple(map(told.called, paths)),
+        called=tuple(told.called.values()),
         told=len(told.names),
         own=own,
     )
@@ -224,7 +226,7 @@ def as_stored(type_: pa.DataType) -> pa.DataType:
     """
     if pa.types.is_dictionary(type_):
         return as_stored(type_.value_type)
-    if pa.types.is_large_string(type_) or pa.types.is_string_view(type_):
+    if is_text(type_):
         return pa.string()
     if pa.types.is_large_binary(type_) or pa.types.is_binary_view(type_):
         return pa.binary()
@@ -244,9 +246,9 @@ def _same_columns(
             own = read(path)
         except (pa.ArrowException, OSError):
             raise TableError(
-                say("'{path}' is not a readable Parquet file.", path=told.called(path))
+                say("'{path}' is not a readable Parquet file.", path=told.called[path])
                 if path.suffix.lower() in PARQUET
-                else say("'{path}' is not a readable Arrow file.", path=told.called(path)),
+                else say("'{path}' is not a readable Arrow file.", path=told.called[path]),
                 "Its content does not have that format.",
                 "Check the file, or give it the ending of its true format.",
             ) from None
@@ -260,7 +262,7 @@ def _same_columns(
                 for f in own
                 if f.name in first.names and seen(f.type) != seen(first.field(f.name).type)
             ]
-            raise _mixed(told.called(path), told.called(paths[0]), own.names, first.names, odd)
+            raise _mixed(told.called[path], told.called[paths[0]], own.names, first.names, odd)
     assert first is not None
     return first
 
@@ -284,7 +286,7 @@ def _arrow(paths: Sequence[Path], told: _Folders) -> Scan:
     handed = ds.dataset([str(path) for path in paths], schema=first, format="ipc")
     own = tuple(pa.field(f.name, f.type) for f in first if _is_own(f.type))
     relation = f"(SELECT {', '.join(named_cells(first.names))} FROM arrow_files AS r) AS file"
-    called = tuple(map(told.called, paths))
+    called = tuple(told.called.values())
     return Scan(relation, tuple(first.names), places=tuple(paths), called=called, own=own, handed=handed)
 
 
@@ -358,15 +360,11 @@ def refuse_alike(names: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class _Folders:
-    """The columns that folders tell below *base*, as `year` in `lake/year=2024/part.parquet`, and their cells for each file."""
+    """The columns that folders tell, as `year` in `lake/year=2024/part.parquet`, their cells for each file, and what it is *called*."""
 
-    base: str
     names: tuple[str, ...]
     cells: tuple[tuple[str | None, ...], ...]
-
-    def called(self, path: Path) -> str:
-        """What a person calls a file: its name, with the folders below the one that was named, where files are often called alike."""
-        return os.path.relpath(path, self.base)
+    called: Mapping[Path, str]
 
     def beside(self, names: Sequence[str]) -> None:
         """Nothing, if no column of the files is told by a folder too; else an error."""
@@ -395,7 +393,32 @@ def _folder_cells(paths: Sequence[Path], root: Path | None) -> _Folders:
             "Give the files of one level.",
         )
     cells = [tuple(None if cell == _NO_VALUE else unquote(cell) for _, _, cell in own) for own in told]
-    return _Folders(base, names[0], tuple(cells))
+    return _Folders(names[0], tuple(cells), called_parts(paths, base))
+
+
+def called_parts(paths: Sequence[Path], base: str) -> dict[Path, str]:
+    """What a message calls each file: its name with the folders below *base*, and its number where others would be called the same.
+
+    What a folder tells of a column is a cell of the table, and is left out.
+
+    >>> list(called_parts([Path("lake/m=1/p.csv"), Path("lake/m=2/p.csv")], "lake").values())
+    ['m=…/p.csv (file 1 of 2)', 'm=…/p.csv (file 2 of 2)']
+    >>> list(called_parts([Path("lake/a/p.csv"), Path("lake/b/p.csv")], "lake").values())
+    ['a/p.csv', 'b/p.csv']
+    """
+    below = [PurePath(os.path.relpath(path, base)) for path in paths]
+    folders = [
+        [f"{part.partition('=')[0]}=…" if "=" in part[1:] else part for part in own.parts[:-1]]
+        for own in below
+    ]
+    names = [str(PurePath(*own, path.name)) for own, path in zip(folders, below, strict=True)]
+    alike = Counter(names)
+    return {
+        path: name
+        if alike[name] < 2
+        else str(say("{name} (file {at:,} of {all:,})", name=name, at=at, all=len(paths)))
+        for at, (path, name) in enumerate(zip(paths, names, strict=True), 1)
+    }
 
 
 def _mixed(
@@ -536,17 +559,11 @@ def connect(threads: int | None, memory: str | None, spill: str, database: str =
     try:
         connection = duckdb.connect(database, config=config)
         connection.execute("SET TimeZone = 'UTC'")
-    except duckdb.Error as error:
-        if memory is not None and "memory" in str(error).lower():
-            raise ParameterError(
-                say("--memory {size} is not a size that DuckDB understands.", size=memory),
-                "It takes a number and a unit: KB, MB, GB, TB, or KiB, MiB, GiB, TiB.",
-                "Use for example --memory 3GB.",
-            ) from None
+    except duckdb.Error:
         raise EngineError(
             "DuckDB could not be opened with these settings.",
-            "The limit of threads is not one it understands, or the disk is full.",
-            "Use for example threads = 2, and make room on the disk.",
+            "The limit of threads or memory is not one it understands, or the disk is full.",
+            "Use for example threads = 2 and memory = '4GB'.",
         ) from None
     return connection
 

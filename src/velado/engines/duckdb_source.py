@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 import polars as pl
 import pyarrow as pa
 
-from velado.data.blanks import NoValue
+from velado.data.blanks import NoValue, is_text
 from velado.data.schema import Schema
 from velado.engines.damaged_part import damaged_part
 from velado.engines.duckdb_files import (
@@ -111,7 +111,7 @@ class DuckDBSource:
         for name in columns:
             cell, type_ = self._cell(name), self.types.field(name).type
             conditions.append(f"{cell} IS NOT NULL")
-            if _is_text(type_) and blanks:
+            if is_text(type_) and blanks:
                 listed = ", ".join(f"'{quoted(text)}'" for text in blanks)
                 conditions.append(f"{cell} NOT IN ({listed})")
             elif pa.types.is_floating(type_) and any(text.lower() == "nan" for text in blanks):
@@ -472,10 +472,6 @@ def _no_room() -> EngineError:
         "Nothing was published.",
         "Allow more with --memory, or make room on the disk of the output folder.",
     )
-
-
-def _is_text(type_: pa.DataType) -> bool:
-    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_dictionary(type_))
 
 
 def _named(name: str) -> str:

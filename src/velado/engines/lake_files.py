@@ -36,9 +36,9 @@ def lake_files(place: str | Path) -> list[Path]:
         found = [path for path in below if not path.is_dir() and not is_hidden(path, root, rest)]
     if not found and os.path.isdir(text):
         raise TableError(
-            say("The folder '{place}' holds no CSV, Parquet or Arrow file.", place=text),
-            "A folder stands for those below it; names that begin with _ or . are unfinished work, and left out.",
-            "Give the folder that holds them, or name the files by a pattern.",
+            say("The folder '{place}' holds no table.", place=root.name),
+            "A folder stands for the CSV, Parquet and Arrow files below it; those whose names begin with _ or . are left out.",
+            "Check the path.",
         )
     if not found:
         raise TableError(

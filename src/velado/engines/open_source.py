@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -12,11 +13,14 @@ from velado.engines.lake_files import lake_files
 from velado.engines.places import DATABASES, REMOTE, SERVERS
 from velado.engines.postgres_source import open_table
 from velado.engines.remote_files import open_remote
+from velado.engines.room import room_of
 from velado.engines.row_source import RowSource, as_read
 from velado.engines.spark_files import open_spark_files
 
 Reader = Literal["duckdb", "spark"]
 """Who reads files where they lie."""
+READERS: dict[str, Callable[..., RowSource]] = {"duckdb": open_files, "spark": open_spark_files}
+"""How each of them opens a file, a folder, a pattern or a list of files."""
 
 
 def is_database(place: str) -> bool:
@@ -56,6 +60,7 @@ def open_source(
     Traceback (most recent call last):
     velado.errors.TableError: No file matches 'no/such/*.csv'. Nothing was read. Check the path; quote a pattern so that the shell leaves it alone.
     """
+    room_of(memory)  # a size that none is refused before anything is read
     opened: RowSource
     if place.startswith(SERVERS):
         opened = open_table(place, table or "", memory=memory)
@@ -64,6 +69,5 @@ def open_source(
     elif is_database(place):
         opened = open_database(Path(place), table, folder, memory=memory)
     else:
-        reads = open_spark_files if engine == "spark" else open_files
-        opened = reads(place, schema, folder, memory=memory)
+        opened = READERS[engine](place, schema, folder, memory=memory)
     return as_read(opened, schema)

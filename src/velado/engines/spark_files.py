@@ -18,6 +18,7 @@ from typing import Any, cast
 import polars as pl
 import pyarrow as pa
 
+from velado.data.blanks import is_text
 from velado.data.formulas import formula_cells
 from velado.data.schema import Schema
 from velado.engines.duckdb_files import Scan, need, scan_files, stamp, threads
@@ -92,7 +93,7 @@ class SparkFiles(SparkSource):
 
         cells = int(formula_cells(pl.Series(self.types.names, dtype=pl.String)).sum())
         for at, name in enumerate(self.types.names):
-            if not pa.types.is_string(self.types.field(name).type):
+            if not is_text(self.types.field(name).type):
                 continue
             text = F.col(f"f{at}")
             signed = self.cells.where(text.rlike(_SIGNED) & ~text.rlike(_PLAIN_NUMBER))

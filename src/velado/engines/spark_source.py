@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from velado.data.blanks import NoValue
+from velado.data.blanks import NoValue, is_text
 from velado.data.csv_reading import duplicate_names
 from velado.data.frames import is_spark_frame
 from velado.data.schema import Schema
@@ -104,7 +104,7 @@ class SparkSource:
         for name in columns:
             cell, type_ = F.col(self._cell(name)), self.types.field(name).type
             kept = kept.where(cell.isNotNull())
-            if pa.types.is_string(type_) and blanks:
+            if is_text(type_) and blanks:
                 kept = kept.where(~cell.isin(list(blanks)))
             elif pa.types.is_floating(type_) and any(text.lower() == "nan" for text in blanks):
                 kept = kept.where(~F.isnan(cell))

@@ -39,7 +39,7 @@ class CensusPlan:
     """What is counted over columns, the targets last, and which of their products are summed.
 
     *points* are each column's; *twins* every two columns that may be the same in many rows and elsewhere differ; *categories* the columns made from
-    one column each. *crossed* are the pairs of columns whose product is summed, all where it is None. Such a sum holds more than a number of rows where
+    one column each, *references* the value of each that has no column of its own, as a reader knows it. *crossed* are the pairs of columns whose product is summed, all where it is None. Such a sum holds more than a number of rows where
     the columns do, or where rows are *weighted*; in one with a target, where *target_weighted*.
 
     >>> plan = CensusPlan(names=("sex", "died"), points=((0, 1), (0, 1)), unknowns=2, least_cell=10, twins=((0, 1),))
@@ -54,6 +54,7 @@ class CensusPlan:
     targets: int = 1
     twins: tuple[tuple[int, int], ...] = ()
     categories: tuple[tuple[int, ...], ...] = ()
+    references: tuple[str, ...] = ()
     crossed: frozenset[tuple[int, int]] | None = None
     weighted: bool = False
     target_weighted: bool = False
@@ -143,6 +144,16 @@ def refuse_small(counts: Sequence[int], plan: CensusPlan, clients: int = 1) -> N
     """
     refuse_few_rows(counts[0] * clients, plan.unknowns)
     found = _Cells(counts, plan, clients)
+    if rare := found.small_references():
+        raise InputError(
+            say(
+                "Fewer than {least} rows have {values}: the reference, which has no column of its own.",
+                least=plan.least_cell,
+                values=", ".join(rare),
+            ),
+            "The exact sums would show what these few people have.",
+            "Join it with another value of its column, leave the column out, or agree on noise (epsilon).",
+        )
     small = dict.fromkeys(plan.names[place] for place in found.small_columns())
     if small:
         raise InputError(
@@ -234,7 +245,7 @@ class _Cells:
         return self._few(count) or (not count and self._clients > 1 and self._least > 1)
 
     def small_columns(self) -> list[int]:
-        """Columns in which few rows lie away from a point or from two, or differ from another column, or have the reference."""
+        """Columns in which few rows lie away from a point or from two, or differ from another column."""
         out = [
             self._places[one]
             for one in range(len(self._places))
@@ -251,14 +262,17 @@ class _Cells:
             differ = self._away[one][one] + self._away[other][other] - 2 * both
             if self._too_few(differ) or self._too_few(self._rows - differ):
                 out += [first, second]
-        twins, made = self._plan.twins, self._plan.categories
-        for pair, count in zip(twins, self._rest, strict=False):
+        for pair, count in zip(self._plan.twins, self._rest, strict=False):
             if self._too_few(count):
                 out += pair
-        for places, count in zip(made, self._rest[len(twins) :], strict=True):
-            if self._too_few(count):
-                out += places
         return sorted(out)
+
+    def small_references(self) -> list[str]:
+        """The references that few rows have."""
+        counts = self._rest[len(self._plan.twins) :]
+        return [
+            name for name, count in zip(self._plan.references, counts, strict=True) if self._too_few(count)
+        ]
 
     def small_crossings(self) -> list[tuple[int, int]]:
         """Every two columns of whose product few rows have a part, where a sum over the product holds a value of theirs."""

@@ -63,6 +63,11 @@ PlanSetting = Annotated[
 ]
 
 
+Reader = Literal["duckdb", "spark"]
+"""Who reads files where they lie."""
+ReaderSetting = Annotated[Reader, Setting("who counts and writes the rows of files where they lie")]
+
+
 @settings(kw_only=True)
 class RunSettings:
     """The settings that `anonymize`, `verify`, `compare`, `publish` and their flags share.
@@ -87,6 +92,7 @@ class RunSettings:
     blind: BlindSetting = False
     bound: BoundSetting = "fast"
     plan: PlanSetting = "auto"
+    engine: ReaderSetting = "duckdb"
 
 
 def run_settings(**given: object) -> RunSettings:

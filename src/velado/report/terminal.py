@@ -149,7 +149,7 @@ def engine_lines(facts: EngineFacts, leaves: Path, stays: Path) -> list[str]:
         ),
         say(
             "Information loss (NCP, {variant}): {loss}; most in {column}: {most}",
-            variant="cover",
+            variant="leaves-1",
             loss=percent(plan.loss),
             column=most,
             most=percent(losses[most]),
@@ -226,14 +226,24 @@ def own_warnings(release: Release) -> list[str]:
     return [*release.warnings, *(door.sentence() for door in release.side_doors if not door.accepted)]
 
 
-def formula_warnings(cells: int) -> list[str]:
+def formula_warnings(cells: int, by_engine: bool = False) -> list[str]:
     """The warning for *cells* of a written table that a spreadsheet would run; none where there are none.
+
+    Of a table that an engine wrote it does not name what only memory does.
 
     >>> formula_warnings(0)
     []
     """
     if not cells:
         return []
+    if by_engine:
+        return [
+            say_n(
+                "{n:,} cell begins like a spreadsheet formula and was kept; --formulas refuse publishes no such table.",
+                "{n:,} cells begin like a spreadsheet formula and were kept; --formulas refuse publishes no such table.",
+                cells,
+            )
+        ]
     return [
         say_n(
             "{n:,} cell begins like a spreadsheet formula and was kept; --formulas escape puts an apostrophe before it.",

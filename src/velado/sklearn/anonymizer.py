@@ -17,7 +17,7 @@ from velado.data.decoding import HIGH, LOW, Intervals, decoded
 from velado.data.frames import CameAs, from_native, to_native
 from velado.data.io import schema_from
 from velado.data.schema import Column, Kind, Schema
-from velado.data.table import Table, columns_told
+from velado.data.table import Table
 from velado.errors import ParameterError, SchemaError
 from velado.release import DEFAULT_METHOD
 from velado.release.anonymize import anonymize
@@ -208,15 +208,12 @@ class Anonymizer(TransformerMixin, BaseEstimator):
                     "Leave one of them out.",
                 )
             whole = schema_from(self.schema)
-            unnamed = [name for name in frame.columns if name not in whole.columns]
-            if unnamed:
+            odd = [name for name in frame.columns if name not in whole.columns]
+            if odd:
                 raise SchemaError(
-                    say(
-                        "The table has {unnamed}, which the schema does not name.",
-                        unnamed=columns_told(unnamed),
-                    ),
+                    say("X has the column '{column}', which the schema does not name.", column=odd[0]),
                     "A column nobody thought about could identify people.",
-                    "Declare it in the schema, or leave it out of X, as X.drop(columns=[...]) does for pandas.",
+                    "Add it to the schema, or leave it out of X.",
                 )
             known = [column for name, column in whole.columns.items() if name in frame.columns]
             return whole.with_columns(known)

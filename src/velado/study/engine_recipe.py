@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 from velado.data.keys import Key
-from velado.engines.open_source import local_files
+from velado.engines.open_source import Reader, local_files
 from velado.release.goal import Progress, silent
 from velado.release.run_settings import Plan
 from velado.study.engine_run import EnginePublished, files_of, run_on_files, run_on_table, with_k
@@ -26,7 +25,7 @@ def apply_recipe_to_files(
     language: Language | None = None,
     reports: Sequence[Report] | None = None,
     key: Key | str | Path | None = None,
-    engine: Literal["duckdb", "spark"] = "duckdb",
+    engine: Reader = "duckdb",
     memory: str | None = None,
     plan: Plan = "auto",
     table: str | None = None,

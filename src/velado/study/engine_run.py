@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, cast
+from typing import cast
 
 import polars as pl
-import pyarrow as pa
 
+from velado.data.blanks import is_text
 from velado.data.formulas import formula_cells
 from velado.data.io import read_schema
 from velado.data.keys import OWNER_FILE, Key, owner_key
@@ -25,13 +25,13 @@ from velado.data.release_folder import PublishedFolder
 from velado.data.schema import Schema
 from velado.data.staging import PRIVATE, PUBLIC, StagedFolder, file_digest, staged_folder
 from velado.data.table import Undeclared
-from velado.engines.duckdb_source import DuckDBSource, open_files
-from velado.engines.open_source import local_files, open_source
+from velado.engines.duckdb_source import DuckDBSource
+from velado.engines.open_source import READERS, Reader, local_files, open_source
 from velado.engines.places import CSV
 from velado.engines.postgres_source import new_table, open_table
 from velado.engines.postgres_source import within as table_within
 from velado.engines.row_source import ROWS, FileSink, Recoding, RowSource, as_read
-from velado.engines.spark_files import SparkFiles, open_spark_files
+from velado.engines.spark_files import SparkFiles
 from velado.errors import OutputError, ParameterError
 from velado.release import DEFAULT_METHOD
 from velado.release.asked_goal import goal_of
@@ -139,7 +139,7 @@ def publish_files(
     language: Language = "en",
     reports: Sequence[Report] = ("html",),
     key: Key | str | Path | None = None,
-    engine: Literal["duckdb", "spark"] = "duckdb",
+    engine: Reader = "duckdb",
     memory: str | None = None,
     plan: Plan = "auto",
     table: str | None = None,
@@ -195,7 +195,7 @@ def run_on_files(
     reads: Sequence[Path],
     force: bool,
     key: Key | str | Path | None,
-    engine: Literal["duckdb", "spark"],
+    engine: Reader,
     memory: str | None,
     plan: Plan,
     table: str | None,
@@ -207,12 +207,12 @@ def run_on_files(
     'run_on_files'
     """
     _refuse_undone(recipe)
-    plan = run_settings(plan=plan).plan
+    asked = run_settings(plan=plan, engine=engine)
+    plan, engine = asked.plan, asked.engine
     owner = owner_key(key)
     clock = StepClock(progress, STEPS)
     file = f"table.{recipe.format}"
     with staged_folder(out, force, reads) as staged:
-        opened = open_spark_files if engine == "spark" else open_files
         source = open_source(place, recipe.schema, staged.scratch, table=table, engine=engine, memory=memory)
 
         def write(recoding: Recoding) -> RowSource:
@@ -220,7 +220,7 @@ def run_on_files(
             source.write(recoding, FileSink(path, recipe.format))
             source.unchanged()
             meaning = replace(recipe.schema, encoding="utf-8")
-            return opened(path, meaning, staged.scratch, memory=memory)
+            return READERS[engine](path, meaning, staged.scratch, memory=memory)
 
         def known(written: RowSource) -> OutputFacts:
             digest = file_digest(staged.file(f"{PUBLIC}/{file}"))
@@ -523,6 +523,7 @@ def _rendered(kind: Report, facts: EngineFacts, page: Page, language: Language) 
 def count_formula_cells(written: RowSource) -> int:
     """How many text cells and names of a written table a spreadsheet program would run as a formula.
 
+    >>> import pyarrow as pa
     >>> from velado.engines.duckdb_source import of_arrow
     >>> count_formula_cells(of_arrow(pa.table({"note": ["=1+1", "=1+1", "-5"]})))
     2
@@ -530,8 +531,8 @@ def count_formula_cells(written: RowSource) -> int:
     names = pl.Series(written.types.names, dtype=pl.String)
     cells = int(formula_cells(names).sum())
     for name in written.types.names:
-        if pa.types.is_string(written.types.field(name).type):
+        if is_text(written.types.field(name).type):
             found = cast(pl.DataFrame, pl.from_arrow(written.domain(name)))
-            risky = formula_cells(found.get_column("value"))
+            risky = formula_cells(found.get_column("value").cast(pl.String))
             cells += int(found.get_column(ROWS).filter(risky).sum())
     return cells

@@ -330,6 +330,10 @@ class TotalsStream(Stream):
         keys = () if self._late_out else keys[: self.asked.record.remember]
         return replace(state, open=left, waiting=waiting, through=last, keys=keys)
 
+    def warm(self) -> int:
+        """No window: what tells totals is compiled with the ledger's first charge."""
+        return 0
+
     def pending(self, state: StreamState) -> bool:
         """Whether windows were cut that are not told yet."""
         return state.epoch.number >= 0 and state.epoch.number + state.window <= state.through

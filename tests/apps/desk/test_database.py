@@ -75,6 +75,8 @@ def test_tables_are_copied_and_mistakes_are_told(
     assert "could not be reached" in json.dumps(copied(desk, "postgresql://127.0.0.1:1/x", "desk_stays"))
     with pytest.raises(VeladoError, match="password"):
         copy_of(desk.project, re.sub("//[^@/]*@", f"//ana:{SECRET}@", server), "desk_stays")
+    with pytest.raises(VeladoError, match="password"):  # which PostgreSQL would take, # and all
+        copy_of(desk.project, re.sub("//[^@/]*@", f"//ana:#{SECRET}@", server), "desk_stays")
     kept = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert kept and all(SECRET.encode() not in path.read_bytes() for path in kept)
 

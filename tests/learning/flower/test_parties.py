@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 pytest.importorskip("flwr", reason="federated runs need velado[federated]")
@@ -48,9 +49,8 @@ class Hospitals:
             # A hospital has the same rows whatever its number in a run.
             rows = table.with_frame(table.frame[one - 1 :: 4])
             identity = open_identity(folder / f"h{one}", WORDS)
-            party = OwnParty(
-                folder / f"h{one}", folder / "words", self.terms, at, marks_of(rows, self.terms, identity)
-            )
+            kept = marks_of(rows, self.terms, identity)
+            party = OwnParty(folder / f"h{one}", folder / "words", self.terms, at, **kept)
             prepared = prepare(rows, self.terms, agreement.locally, at)
             self.clients.append(TrainingClient(self.terms.agreed, prepared, party=party))
 
@@ -170,6 +170,21 @@ def test_a_regression_over_the_same_column_counts_too(people, tmp_path: Path) ->
     enter(party.identity, EarlierJob(job="0a", roster=("h1", "h2", "h3"), columns=marks))
     with pytest.raises(InputError, match="had 1 client more or fewer"):
         party.let_out([1, 2, 3, 4])
+
+
+def test_a_second_run_over_a_column_with_few_rows_changed_is_refused(people, tmp_path: Path) -> None:
+    """The attack of two jobs of the same hospitals: the second has a column of the first, but for one patient."""
+    assert Hospitals(people, tmp_path / "parties").run().stopped is None
+    marker = people.table.frame["marker"].to_list()
+    marker[8] = "9.99" if float(marker[8]) < 5 else "0.01"
+    changed = people.table.with_frame(people.table.frame.with_columns(pl.Series("marker", marker)))
+    again = Hospitals(replace(people, table=changed), tmp_path / "parties", rounds=9).run()
+    assert again.stopped is not None and not any(one.applied for one in again.rounds.records)
+    assert "'marker' differs from 'marker' of an earlier job in some but fewer than 10" in said(again)
+    noisy = Hospitals(replace(people, table=changed), tmp_path / "parties", epsilon=20)
+    noisy.clients[0].party.let_out([1, 2, 3, 4])
+    kept = read_register(noisy.clients[0].party.identity)
+    assert [one.exact for one in kept] == [True, False] and set(kept[0].sketches) == set(kept[0].columns)
 
 
 def test_parties_that_do_not_fit_the_federation_are_refused(people, tmp_path: Path) -> None:

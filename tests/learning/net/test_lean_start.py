@@ -61,12 +61,12 @@ def test_help_and_unknown_words_still_see_every_command() -> None:
 def test_a_table_that_is_not_plain_goes_through_the_door_and_is_refused_by_it(tmp_path: Path) -> None:
     job = small_job()
     plain, quoted = tmp_path / "plain.csv", tmp_path / "quoted.csv"
-    plain.write_text("x,y,z\n0.50,2,a\n07,,b\n")
-    quoted.write_text('x,y,z\n"0.50",2,a\n07,,b\n')
+    plain.write_text("x,y,z\n0.50,2,a\n07,3,\n")
+    quoted.write_text('x,y,z\n"0.50",2,a\n07,3,\n')
     one, other = read_columns(plain, job), read_columns(quoted, job)
     assert {name: np.asarray(cells).tolist() for name, cells in one.items()} == {
         "x": ["0.50", "07"],
-        "y": ["2", None],
+        "y": ["2", "3"],
     }
     assert all(np.array_equal(one[name], other[name]) for name in ("x", "y"))
     assert all(np.asarray(one[name]).dtype == np.asarray(other[name]).dtype for name in ("x", "y"))

@@ -84,6 +84,34 @@ def test_the_promise_is_spoken_in_sentences(protocol, language) -> None:
     assert ("epsilon 0.5 " in spoken) == bool(noise)
 
 
+@pytest.mark.parametrize("protocol", ["secure-sum", "delegated"])
+@pytest.mark.parametrize("family", ["linear", "logistic", "poisson"])
+def test_who_adds_exact_sums_is_said_to_see_the_census_and_every_round(protocol, family) -> None:
+    if family != "linear" and protocol != "secure-sum":
+        return
+    job = a_job(protocol, family=family)
+    seen = learned(job).parties[job.protocol.pooled]
+    assert "the census: how many pooled rows there are" in seen.saw and "small numbers too" in seen.saw
+    assert "what the census counts, few as they may be" in seen.infers
+    assert "the census" in promise(job).reveals
+    assert ("in every round: deviance, gradient and curvature" in seen.saw) == (family != "linear")
+    assert ("X'X" in seen.saw) == (family == "linear")
+    said = learned(job).to_dict("pt")["parties"][job.protocol.pooled]
+    assert "o censo" in said["saw"] and "por poucas que sejam" in said["infers"]
+    assert ("em cada rodada" in said["saw"]) == (family != "linear")
+    # With noise, and where every client counts its own rows, there is no pooled census.
+    noisy = a_job(protocol, epsilon=Fraction(1), **({"family": family} if family == "logistic" else {}))
+    assert "census" not in json.dumps([learned(noisy).to_dict(), promise(noisy).to_dict()])
+    assert ("In every round" in learned(noisy).parties[job.protocol.pooled].saw) == (family == "logistic")
+    for other in ("masked", "delegated-to-client"):
+        assert "census" not in json.dumps([learned(a_job(other)).to_dict(), promise(a_job(other)).to_dict()])
+
+
+def test_the_parts_that_are_held_out_are_said_to_be_seen() -> None:
+    seen = learned(a_job("secure-sum", moments=True, path="lasso", folds=4)).parties["evaluator"]
+    assert "each of the 4 parts" in seen.saw and "census" in seen.saw
+
+
 def test_a_short_key_is_warned_of_wherever_the_promise_is_told() -> None:
     short = a_job("paper-masked", key_bits=1024)
     assert "1024 bits" in promise(short).key_warning

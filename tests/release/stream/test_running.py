@@ -183,10 +183,27 @@ def test_a_state_of_another_layout_is_told_in_a_sentence(folder: Path) -> None:
     write_lines(folder, 1)
     run_stream(folder / "stream.toml")
     state = folder / "private" / "state.json"
-    body = state.read_bytes().partition(b"\n")[2].replace(b'"version": 1', b'"version": 2', 1)
+    body = state.read_bytes().partition(b"\n")[2].replace(b'"version": 2', b'"version": 3', 1)
     state.write_bytes(digest(body).encode() + b"\n" + body)
-    with pytest.raises(TableError, match=r"layout of its own \(2\).*reads layout 1"):
+    with pytest.raises(TableError, match=r"layout of its own \(3\).*reads layout 2"):
         run_stream(folder / "stream.toml")
+
+
+def test_a_state_of_the_layout_before_is_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its bytes stood in base 85."""
+    import base64
+
+    from velado.release.stream.connectors import state_file
+
+    write_lines(folder, 2, people=30)
+    with monkeypatch.context() as older:
+        older.setattr(state_file, "_VERSION", 1)
+        older.setattr(base64, "b64encode", base64.b85encode)
+        run_stream(folder / "stream.toml")
+    assert b'"version": 1' in (folder / "private" / "state.json").read_bytes()
+    (folder / "records-3.jsonl").write_bytes(b"\n".join(reading(2, one) for one in range(30)) + b"\n")
+    done = run_stream(folder / "stream.toml")
+    assert done.state.counts.lines == 90 and chain(folder) == done.state.window == 3
 
 
 @pytest.mark.parametrize("window", ['by = "time"\nsize = 40\nclock = "record"', 'by = "count"\nsize = 40'])
@@ -236,6 +253,19 @@ def test_a_windows_line_says_how_many_people_were_left_out(
     ), told
     facts = [json.loads(one) for one in (folder / "private" / "windows.jsonl").read_text().splitlines()]
     assert facts[1]["people_given_up"] + facts[1]["people_expired"] == 1
+
+
+def test_a_stream_keeps_to_one_thread_and_says_so_before_polars_is_loaded(folder: Path) -> None:
+    write_lines(folder, 1)
+    code = (
+        "import sys; from velado.apps.cli import run; assert 'polars' not in sys.modules;"
+        "run(['stream', sys.argv[1], '--quiet']); import polars; print(polars.thread_pool_size())"
+    )
+    env = {name: value for name, value in os.environ.items() if name != "POLARS_MAX_THREADS"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder / "stream.toml")], env=env, capture_output=True
+    )
+    assert done.stdout.split()[-1:] == [b"1"], done.stderr
 
 
 def test_files_are_read_whatever_their_names_and_folders_and_when_they_grow(folder: Path) -> None:

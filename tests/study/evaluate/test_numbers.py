@@ -60,6 +60,11 @@ def test_a_study_of_a_number_is_run_and_told(example, tmp_path) -> None:
     assert {row.model for row in before} == {"linear-regression", "regression-forest"}
     assert all(row["r2"].mean > 0.8 and 1 < row["mae"].mean < row["rmse"].mean < 5 for row in before)
     assert all(row["accuracy"].mean is None for row in study.quality)
+    # Against itself nothing is lost, in any seed: a number without an interval.
+    original = next(row for row in study.tradeoff if row.setting.is_original)
+    assert original["drop"].ends == (0.0, None, None)
+    assert all(row["drop_r2"].ends == (0.0, None, None) and row["r2"].low is not None for row in before)
+    assert any(row["drop"].low is not None for row in study.tradeoff if not row.setting.is_original)
     facts = study.facts()
     assert facts.main == "r2" and facts.majority is None
     page = to_markdown(facts)

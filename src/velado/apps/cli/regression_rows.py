@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from velado.data.identifiers import header_says
-from velado.data.identifiers.headers import read_header
-from velado.data.numbers import THOUSANDS
-from velado.errors import ParameterError, SchemaError, TableError
-from velado.text import Sentence, say, say_n
+from velado.errors import ParameterError
+from velado.learning.regression.table_columns import named_columns
+from velado.settings import nearest
+from velado.text import say
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from velado.data.schema import Schema
     from velado.data.table import Table
     from velado.learning.crypto.fixed_point import Bounded
-
-MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "?")
 
 
 def feature_names(listed: str, target: str) -> list[str]:
@@ -37,7 +35,7 @@ def feature_names(listed: str, target: str) -> list[str]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice or target in names:
         what = (
-            say("--features names {columns} twice.", columns=_listed(twice))
+            say("--features names {columns} twice.", columns=named_columns(twice))
             if twice
             else say("--features names the target '{target}'.", target=target)
         )
@@ -75,35 +73,6 @@ def read_rows(file: Path, reading: ReadingFlags, schema: Schema | None) -> Table
     return reading.table(file, schema.with_columns(()), "keep", known=tuple(schema.columns))
 
 
-def category_columns(
-    table: Table, names: Sequence[str], schema: Schema | None
-) -> tuple[dict[str, pl.Series], dict[str, tuple[str, ...]]]:
-    """Those of the columns whose values the schema lists, as text, and their values, the reference first.
-
-    >>> from velado.testing.examples import small_table
-    >>> category_columns(small_table(age=("other", "text", "31 0.1")), ["age"], None)
-    ({}, {})
-    """
-    declared = {} if schema is None else schema.columns
-    listed = {
-        name: tuple(found)
-        for name in names
-        if name in table.frame.columns
-        and name in declared
-        and declared[name].kind == "categorical"
-        and (found := declared[name].values) is not None
-    }
-    columns = {name: table.frame[name].cast(pl.String).str.strip_chars() for name in listed}
-    for name, column in columns.items():
-        if column.null_count() or not column.is_in(list(listed[name])).all():
-            raise SchemaError(
-                say("Column '{name}' has a cell that is none of the values of the schema.", name=name),
-                "It would silently count as the reference category.",
-                "Correct the cell, leave the row out, or list the value in the schema.",
-            )
-    return columns, listed
-
-
 def one_hot(name: str, values: Sequence[str]) -> list[Bounded]:
     """A feature of 0 and 1 for every value but the first, the reference.
 
@@ -122,116 +91,45 @@ def one_hot(name: str, values: Sequence[str]) -> list[Bounded]:
 def interactions_in(text: str, features: Sequence[Bounded]) -> list[Bounded]:
     """The products that --interactions names, with the bounds that follow from those of their factors.
 
-    >>> interactions_in("sex=m:ward=b", [*one_hot("sex", "fm"), *one_hot("ward", "ab")])[0].high
-    Fraction(1, 1)
+    A column of categories without a value stands for all its values but the reference.
+
+    >>> features = [*one_hot("sex", "fm"), *one_hot("ward", "abc")]
+    >>> [one.name for one in interactions_in("sex=m:ward", features)]
+    ['sex=m:ward=b', 'sex=m:ward=c']
     """
     from velado.learning.crypto.fixed_point import Bounded
 
     known = {feature.name: feature for feature in features}
-    made = []
+    levels: dict[str, list[str]] = {}
+    for feature in features:
+        if feature.value:
+            levels.setdefault(feature.column, []).append(feature.name)
+    made: dict[str, Bounded] = {}
     for part in (part.strip() for part in text.split(",") if part.strip()):
-        factors = tuple(factor.strip() for factor in part.split(":"))
-        if len(factors) < 2 or any(factor not in known for factor in factors):
+        factors = [factor.strip() for factor in part.split(":")]
+        strange = [factor for factor in factors if factor not in known and factor not in levels]
+        if len(factors) < 2 or strange:
+            one = len(factors) < 2
             raise ParameterError(
-                "An --interactions cannot be read.",
-                say("It is written A:B with features of the fit: {features}.", features=_listed(list(known))),
-                "Write for example --interactions age:dose.",
+                say("An --interactions cannot be read.")
+                if one
+                else say(
+                    "--interactions names {columns}: no feature of the fit.", columns=named_columns(strange)
+                ),
+                say(
+                    "It is written A:B with features of the fit: {features}.",
+                    features=named_columns([*known, *levels]),
+                ),
+                (None if one else nearest(strange[0], [*known, *levels]))
+                or "Write for example --interactions age:dose.",
             )
-        low = high = Fraction(1)
-        for factor in factors:
-            ends = [a * b for a in (low, high) for b in known[factor].bounds]
-            low, high = min(ends), max(ends)
-        made.append(Bounded(":".join(factors), (low, high), factors=factors))
-    return made
-
-
-def number_columns(table: Table, names: Sequence[str] | None) -> dict[str, pl.Series]:
-    """The named columns of a table, or all; each holds finite numbers only, else an error names it.
-
-    Cells of a CSV stay text, so that 0.1 is the decimal it says; those of a table with decimal commas get a point.
-
-    >>> from velado.testing.examples import small_table
-    >>> number_columns(small_table(age=("other", "text", "31 0.1")), None)["age"].to_list()
-    ['31', '0.1']
-    """
-    frame = table.frame
-    absent = [name for name in names or () if name not in frame.columns]
-    if absent:
-        raise SchemaError(
-            say_n(
-                "The table has no column {absent}.",
-                "The table has no columns {absent}.",
-                len(absent),
-                absent=_listed(absent),
-            ),
-            "A model is fitted to columns of the table, and applied to the same ones.",
-            _its_columns(frame, names or ()),
-        )
-    columns = {
-        name: _stripped(frame[name], table.schema) for name in (frame.columns if names is None else names)
-    }
-    if not frame.height:
-        raise TableError("The table has no rows.", "There is nothing to fit.", "Give a table with rows.")
-    words = [name for name, column in columns.items() if _not_numbers(column)]
-    if words:
-        raise SchemaError(
-            say("{words}: not a number in every row.", words=_listed(words)),
-            "A regression multiplies and adds the columns.",
-            "List the categories as values in a schema (--schema), or name the numeric columns with --features.",
-        )
-    empty = {name: column.null_count() for name, column in columns.items() if column.null_count()}
-    if empty:
-        told = ", ".join(f"'{name}' ({count})" for name, count in empty.items())
-        raise TableError(
-            say("Missing values in {told}.", told=told),
-            "A row with a missing value has no place in the sums, and leaving rows out changes whom the fit is about.",
-            "Fill them in or leave those rows out yourself.",
-        )
-    return columns
-
-
-def _its_columns(frame: pl.DataFrame, asked: Sequence[str]) -> Sentence:
-    """The columns a table has, by name only where its first line is surely a header: else they may be a person's cells.
-
-    It is one where a column that was asked for stands in it, or where velado knows what most of its names mean.
-    """
-    known = sum(
-        read_header(name) is not None or any(header_says(name, topic) for topic in ("quasi", "sensitive"))
-        for name in frame.columns
-    )
-    if set(asked) & set(frame.columns) or 2 * known > frame.width:
-        return say("Its columns are {columns}.", columns=_listed(frame.columns))
-    return say_n(
-        "It has {n} column: check that its first line names it, and the spelling.",
-        "It has {n} columns: check that its first line names them, and the spelling.",
-        frame.width,
-    )
-
-
-def _stripped(column: pl.Series, schema: Schema) -> pl.Series:
-    if column.dtype != pl.String:
-        return column.cast(pl.Float64).fill_nan(None) if column.dtype.is_float() else column
-    text = column.str.strip_chars()
-    low = text.str.to_lowercase()
-    if low.is_in(["true", "false"]).all() and column.len():
-        return low.replace({"true": "1", "false": "0"})
-    text = text.set(text.is_in([*MISSING, *schema.missing_texts(column.name)]), None)
-    if schema.decimal == ".":
-        return text
-    thousands = text.str.contains(THOUSANDS).fill_null(False)
-    # A point that marks no thousands has two readings, so such a cell is left to be no number.
-    odd = text.str.contains(".", literal=True).fill_null(False) & ~thousands
-    plain = text.zip_with(~thousands, text.str.replace_all(".", "", literal=True))
-    return plain.str.replace(",", ".", literal=True).set(odd, "?")
-
-
-def _not_numbers(column: pl.Series) -> bool:
-    if column.dtype.is_numeric() or column.dtype == pl.Boolean:
-        return False
-    if column.dtype != pl.String:
-        return True
-    read = column.cast(pl.Float64, strict=False)
-    return bool((read.is_null() & column.is_not_null()).any()) or bool(read.is_infinite().any())
+        for chosen in product(*(levels.get(factor, [factor]) for factor in factors)):
+            low = high = Fraction(1)
+            for factor in chosen:
+                ends = [a * b for a in (low, high) for b in known[factor].bounds]
+                low, high = min(ends), max(ends)
+            made[":".join(chosen)] = Bounded(":".join(chosen), (low, high), factors=chosen)
+    return list(made.values())
 
 
 def bounds_for(
@@ -255,7 +153,7 @@ def bounds_for(
             raise ParameterError(
                 say("--bounds names '{name}', which is no feature and not the target.", name=name),
                 "A misspelt column would be left without bounds.",
-                say("Columns: {columns}.", columns=_listed(list(columns))),
+                say("Columns: {columns}.", columns=named_columns(list(columns))),
             )
         found[name] = low, high
     absent = [name for name in columns if name not in found]
@@ -263,7 +161,7 @@ def bounds_for(
         found |= {name: _around(columns[name]) for name in absent}
     elif absent:
         raise ParameterError(
-            say("No bounds were declared for {absent}.", absent=_listed(absent)),
+            say("No bounds were declared for {absent}.", absent=named_columns(absent)),
             "Bounds are public and fix how numbers are encoded; real parties cannot read them off rows they do not see.",
             "Write --bounds NAME=LOW:HIGH for each, or a schema with bounds; in a simulation --bounds-from-data reads them off.",
         )
@@ -303,16 +201,16 @@ def shared_out(columns: Mapping[str, pl.Series], clients: int) -> dict[str, dict
     """
     return {
         f"client-{place + 1}": {
-            name: _cells(column.gather_every(clients, place)) for name, column in columns.items()
+            name: cells_of(column.gather_every(clients, place)) for name, column in columns.items()
         }
         for place in range(clients)
     }
 
 
-def _cells(column: pl.Series) -> npt.NDArray[Any]:
+def cells_of(column: pl.Series) -> npt.NDArray[Any]:
+    """The cells of a column as an array; true and false are 1 and 0.
+
+    >>> cells_of(pl.Series([True, False])).tolist()
+    [1, 0]
+    """
     return column.cast(pl.UInt8).to_numpy() if column.dtype == pl.Boolean else column.to_numpy()
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(f"'{name}'" for name in names[:12])
-    return shown if len(names) <= 12 else say("{shown} and {more} more", shown=shown, more=len(names) - 12)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import threading
 import time
@@ -140,22 +141,73 @@ def present(view: Iterable[str | Note | Table]) -> None:
 
 
 def _print_table(made: Table) -> None:
-    """The table on standard output; long cells are folded, not cut."""
+    """The table on standard output; long cells are folded, not cut, and where columns are too many it goes on below itself."""
     from rich import box
     from rich.console import Console
     from rich.table import Table as Grid
     from rich.text import Text
 
     console = Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else NARROW)
-    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for name in made.header:
-        grid.add_column(Text(_spoken(name)), overflow="fold")
-    for row in made.rows:
-        grid.add_row(*(Text(_spoken(cell)) for cell in row))
+    header = [_spoken(name) for name in made.header]
+    rows = [[_spoken(cell) for cell in row] for row in made.rows]
     if made.title:
         line(made.title)
-    console.print(grid)
-    line("")
+    for part in laid_out(header, rows, console.width):
+        grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        for place, width in part.items():
+            grid.add_column(Text(header[place]), overflow="fold", width=width)
+        for row in rows:
+            grid.add_row(*(Text(row[place]) for place in part))
+        console.print(grid)
+        line("")
+
+
+_NUMBER = re.compile(r"[<>≤≥~±(]?[-+−]?\d[\d.,…eE+\-−%)]*")
+_GAP = 3
+_LONGEST_WORD = 16
+_LABEL = 24
+
+
+def laid_out(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[dict[int, int]]:
+    """The columns that stand side by side, by place and width: no number is broken, so that none is read wrongly.
+
+    Where they do not all fit into *width* the table is told in parts, each with the first column in front.
+
+    >>> laid_out(["column", "value", "error"], [["age", "1.2345", "0.1"]], 80)
+    [{0: 6, 1: 6, 2: 5}]
+    >>> laid_out(["column", "value", "error"], [["age", "1.2345", "0.1"]], 18)
+    [{0: 6, 1: 6}, {0: 6, 2: 5}]
+    """
+    from rich.cells import cell_len
+
+    columns = [[name, *(row[place] for row in rows)] for place, name in enumerate(header)]
+    natural = [max(1, *(cell_len(part) for cell in cells for part in cell.split("\n"))) for cells in columns]
+    least = []
+    for cells, most in zip(columns, natural, strict=True):
+        words = [len(word) for word in cells[0].split()]
+        numbers = [len(word) for cell in cells[1:] for word in cell.split() if _NUMBER.fullmatch(word)]
+        least.append(min(most, max(1, min(max(words, default=1), _LONGEST_WORD), *numbers)))
+    if least:
+        least[0] = max(least[0], min(natural[0], _LABEL))
+    parts: list[list[int]] = []
+    for place in range(len(header)):
+        taken = sum(least[one] + _GAP for one in parts[-1]) if parts else 0
+        if not parts or (taken + least[place] > width and len(parts[-1]) > 1):
+            parts.append([0, place] if place else [0])
+        else:
+            parts[-1].append(place)
+    return [_widths(part, natural, least, width) for part in parts]
+
+
+def _widths(part: Sequence[int], natural: Sequence[int], least: Sequence[int], width: int) -> dict[int, int]:
+    """Every column as wide as it is, or as narrow as it may be, the widest first."""
+    found = {place: natural[place] for place in part}
+    while sum(found.values()) + _GAP * (len(part) - 1) > width:
+        wide = [place for place in part if found[place] > least[place]]
+        if not wide:
+            break
+        found[max(wide, key=found.__getitem__)] -= 1
+    return found
 
 
 def line(text: str) -> None:

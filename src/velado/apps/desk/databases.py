@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 import polars as pl
 
@@ -13,7 +12,7 @@ from velado.apps.desk.project import Project, digest_of
 from velado.data.schema import Schema
 from velado.data.staging import scratch_folder
 from velado.engines.open_source import open_source
-from velado.engines.places import DATABASES, SERVERS
+from velado.engines.places import DATABASES, SERVERS, ServerAddress
 from velado.errors import InputError
 
 
@@ -25,9 +24,9 @@ def copy_of(project: Project, address: str, table: str) -> tuple[str, str]:
         )
     if address.startswith(SERVERS):
         place = address
-        if has_password(address):
+        if ServerAddress.of(address).may_hold_secret:
             raise InputError(
-                "The address holds a password, so it was not used.",
+                "The address holds a password, or something that may be one, so it was not used.",
                 "What is typed here is kept in the project, and a password must not be.",
                 "Leave it out: PGPASSWORD, ~/.pgpass or a service file (?service=NAME) tell it, as on the command line.",
             )
@@ -63,13 +62,3 @@ def copy_table(place: str, table: str, target: Path) -> None:
         finally:
             part.unlink(missing_ok=True)
             rows.close()
-
-
-def has_password(address: str) -> bool:
-    """Whether an address holds what opens the database.
-
-    >>> has_password("postgresql://ana:secret@db/study"), has_password("postgresql://ana@db/study?service=x")
-    (True, False)
-    """
-    parts = urlsplit(address)
-    return bool(parts.password) or bool({"password", "sslpassword"} & set(parse_qs(parts.query)))

@@ -69,6 +69,12 @@ class Bounded:
     factors: Annotated[tuple[str, ...], Setting("an interaction: the features it is the product of")] = ()
 
     def __post_init__(self) -> None:
+        if self.column and self.value and self.among and self.value not in self.among:
+            raise ParameterError(
+                say("Feature '{name}' has a value that is not among those of its column.", name=self.name),
+                "It would be 0 in every row.",
+                say("Write one of them: {values}.", values=", ".join(self.among)),
+            )
         if bool(self.column) != bool(self.value) or (self.value and self.value not in self.among):
             raise ParameterError(
                 say("Feature '{name}' is a category without its column or its values.", name=self.name),
@@ -172,7 +178,7 @@ class FixedPoint:
         low, high = _nearest(column.low), _nearest(column.high)
         # A comparison with a missing value is false, so what is not inside is outside or missing.
         if not bool(np.all((values >= low) & (values <= high))):
-            raise _out_of_bounds(name, int(np.sum(~((values >= low) & (values <= high)))))
+            raise _out_of_bounds(name, ~((values >= low) & (values <= high)))
         least, most = self.limits(name)
         bits = self._bits[name]
         mantissa, exponent = np.frexp(values)
@@ -191,8 +197,7 @@ class FixedPoint:
         column = self._by_name[name]
         low, high = math.ceil(column.low), math.floor(column.high)
         if values.size and not (low <= int(values.min()) and int(values.max()) <= high):
-            outside = np.sum([v < low or v > high for v in np.unique(values).tolist()])
-            raise _out_of_bounds(name, int(outside), distinct=True)
+            raise _out_of_bounds(name, (values < low) | (values > high))
         if self.reach(name) < _INT64_REACH:
             return np.asarray(values.astype(np.int64) << self._bits[name])
         return np.asarray(values.astype(object) << self._bits[name])
@@ -202,36 +207,30 @@ class FixedPoint:
         least, most = self.limits(name)
         column = self._by_name[name]
         worked: dict[Any, int] = {}
-        missing = 0
+        outside: set[Any] = set()
         for value in dict.fromkeys(flat):
             encoded = _round(value, self._bits[name], column.low, column.high)
             if encoded is None:
-                missing += 1
+                outside.add(value)
             else:
                 worked[value] = min(max(encoded, least), most)
-        if missing:
-            raise _out_of_bounds(name, missing, distinct=True)
+        if outside:
+            raise _out_of_bounds(name, np.array([value in outside for value in flat]))
         kind = np.int64 if self.reach(name) < _INT64_REACH else object
         found = np.array(list(map(worked.__getitem__, flat)), dtype=kind)
         return found.reshape(values.shape)
 
 
-def _out_of_bounds(name: str, count: int, distinct: bool = False) -> OutOfBounds:
-    """The error of values outside their public bounds; it names the column and how many, never a value."""
-    if distinct:
-        what = say_n(
-            "Column '{name}' has {n} distinct value that is missing or outside its public bounds.",
-            "Column '{name}' has {n} distinct values that are missing or outside its public bounds.",
-            count,
-            name=name,
-        )
-    else:
-        what = say_n(
-            "Column '{name}' has {n} value that is missing or outside its public bounds.",
-            "Column '{name}' has {n} values that are missing or outside its public bounds.",
-            count,
-            name=name,
-        )
+def _out_of_bounds(name: str, outside: NDArray[np.bool_]) -> OutOfBounds:
+    """The error of values outside their public bounds; it names the column, how many rows and the first, never a value."""
+    what = say_n(
+        "Column '{name}' has {n:,} row of {rows:,} with a value that is missing or outside its public bounds: row {first:,}.",
+        "Column '{name}' has {n:,} rows of {rows:,} with values that are missing or outside its public bounds, the first is row {first:,}.",
+        int(outside.sum()),
+        name=name,
+        rows=outside.size,
+        first=int(outside.argmax()) + 1,
+    )
     return OutOfBounds(
         what,
         "The encoding is made for the bounds all parties agreed on.",
@@ -265,6 +264,15 @@ def _round(value: Any, bits: int, low: Fraction, high: Fraction) -> int | None:
     whole, rest = divmod(numerator << bits, denominator)
     twice = 2 * rest
     return whole + (twice > denominator or (twice == denominator and whole & 1))
+
+
+def is_number(cell: str | None) -> bool:
+    """Whether a cell of a file says a finite number, with a decimal point if any.
+
+    >>> is_number("6.8e-08"), is_number("1,5"), is_number(None)
+    (True, False, False)
+    """
+    return cell is not None and _ratio(cell) is not None
 
 
 def _ratio(value: Any) -> tuple[int, int] | None:

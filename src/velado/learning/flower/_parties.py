@@ -9,7 +9,7 @@ checks those of all others before it works out a figure. Who carries the message
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from velado.errors import KeyRefused, ParameterError, SchemaError
 from velado.learning.flower._terms import FederationTerms
 from velado.learning.flower.federation import Federation
 from velado.learning.net.identity import Identity, open_identity, read_passphrase
-from velado.learning.net.job_register import column_marks, enter
+from velado.learning.net.job_register import column_marks, column_sketches, enter
 from velado.learning.protocols.parts import EarlierJob, refuse_difference
 from velado.learning.regression.job import Party
 from velado.text import say
@@ -124,6 +124,7 @@ class OwnParty:
     terms: FederationTerms
     number: int
     marks: Mapping[str, str]
+    sketches: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def identity(self) -> Identity:
@@ -153,16 +154,21 @@ class OwnParty:
             roster=tuple(clients[one - 1].name for one in members),
             columns=self.marks,
             exact=federation.noise is None,
+            sketches=self.sketches,
         )
         name = clients[self.number - 1].name
 
         def check(earlier: Sequence[EarlierJob]) -> None:
-            refuse_difference(earlier, job, federation.minimum_clients, name)
+            refuse_difference(earlier, job, federation.minimum_clients, name, federation.least_cell)
 
         enter(self.identity, job, check)
 
 
-def marks_of(table: Table, terms: FederationTerms, identity: Identity) -> dict[str, str]:
-    """A keyed digest of each column that training reads: the same as a regression over the same column gives."""
+def marks_of(table: Table, terms: FederationTerms, identity: Identity) -> dict[str, dict[str, str]]:
+    """A keyed digest of each column that training reads, and a sketch of those that it reads as they are: the same as a regression over the same column gives."""
     names = [*(column.name for column in terms.encoder.columns), terms.encoder.target]
-    return column_marks({name: table.text(name).fill_null("").to_numpy() for name in names}, identity)
+    columns = {name: table.text(name).fill_null("").to_numpy() for name in names}
+    layout = terms.agreed.layout
+    hidden = {name for name, raw in zip(layout.columns, layout.raw, strict=True) if not raw}
+    shown = {name: values for name, values in columns.items() if name not in hidden}
+    return {"marks": column_marks(columns, identity), "sketches": column_sketches(shown, identity)}

@@ -106,7 +106,7 @@ def read_own(node: Mapping[str, object], number: int) -> TrainingClient:
             _write_private(marks, json.dumps(marks_of(rows, terms, party.identity)).encode())
         write_client(own, number, terms.agreed, prepared)
     if party is not None:
-        party = replace(party, marks=json.loads(marks.read_bytes()))
+        party = replace(party, **json.loads(marks.read_bytes()))
     client, federation = read_client(own, number), agreement.terms.federation
     client = replace(
         client, heard=lambda digest: _write_private(own / "keys.txt", f"{digest}\n".encode()), party=party

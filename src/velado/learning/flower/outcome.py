@@ -206,7 +206,7 @@ def _hidden(agreed: Agreed) -> tuple[str, ...]:
     )
     unseen = say(
         "Thresholds are kept column by column and two by two, in this run alone: what few people have in three columns together, or beside a value that "
-        "most people share, is not seen, nor the difference to another run."
+        "most people share, is not seen."
     )
     unguarded = say(
         "No column is held back because few people move it (least_cell = 1): the exact sums over all clients show what these few have."

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from velado.errors import KeyRefused, SchemaError
 from velado.learning.net.identity import Identity, fingerprint
+from velado.learning.protocols.protocol import ROLES
 from velado.learning.regression.job import Job
 from velado.text import say
 
@@ -60,8 +61,8 @@ class Pins:
         party = job.party(identity.name)
         if party.role != role:
             raise SchemaError(
-                say("{identity} is {role} in this job.", identity=identity.name, role=party.role),
-                say("It was started as {role}.", role=role),
+                say("{identity} is {role} in this job.", identity=identity.name, role=ROLES[party.role]),
+                say("It was started as {role}.", role=ROLES.get(role, role)),
                 say("Run `velado party {role}`.", role=party.role),
             )
         own = (identity.certificate, identity.signing_public().hex())

@@ -29,13 +29,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from velado.data.staging import reason_of, write_file
-from velado.errors import InputError, KeyRefused, OutputError, ParameterError, SchemaError
+from velado.errors import KeyRefused, OutputError, ParameterError, SchemaError
 from velado.learning.crypto import paillier_keys as keyfile
 from velado.learning.protocols.protocol import RegressionProtocol
 from velado.learning.protocols.protocol_registry import PROTOCOLS
 from velado.learning.regression.job import Job, Party
 from velado.randomness import Tape
-from velado.settings import Setting, checked_argument
+from velado.settings import Setting, checked_argument, parse_toml
 from velado.text import say
 
 # Files that only their owner can read, whole or not there; and the job file.
@@ -132,30 +132,13 @@ def read_job(path: Path, protocols: Mapping[str, RegressionProtocol] = PROTOCOLS
     Traceback (most recent call last):
     velado.errors.SchemaError: The job file has a format this version does not know...
     """
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(LARGEST_JOB + 1)
-    except OSError as error:
-        raise InputError(
-            say(
-                "The job file '{path}' cannot be read ({strerror}).",
-                path=path.name,
-                strerror=reason_of(error),
-            ),
-            "It says what the parties agreed to compute.",
-            "Check the path.",
-        ) from None
-    try:
-        if len(data) > LARGEST_JOB:
-            raise ValueError
-        document = tomllib.loads(data.decode("utf-8"))
-    except (ValueError, RecursionError):  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
+    if path.is_file() and path.stat().st_size > LARGEST_JOB:
         raise SchemaError(
-            say("The job file '{path}' is not TOML.", path=path.name),
-            "It cannot be read.",
+            say("The job file '{path}' is larger than {size:,} bytes.", path=path.name, size=LARGEST_JOB),
+            "It cannot be a job.",
             "Start from the example in docs/how-to/regress-with-three-hospitals.md.",
-        ) from None
-    return Job.from_dict(document, protocols)
+        )
+    return Job.from_dict(parse_toml(path), protocols)
 
 
 SECRETS, TLS_KEY, CERTIFICATE, PAILLIER = "secrets.sealed", "tls.key.pem", "certificate.pem", "paillier.key"

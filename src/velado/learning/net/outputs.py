@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from velado.data.staging import write_file
+from velado.learning.protocols.protocol import ROLES
 from velado.learning.protocols.role import Outcome
 from velado.learning.protocols.who_learns_what import learned, promise
 from velado.learning.regression.coefficient_table import (
@@ -17,13 +18,11 @@ from velado.learning.regression.coefficient_table import (
     facts_of,
     path_facts,
     path_rows,
+    ratio_rows,
 )
 from velado.learning.regression.fit import Fit
 from velado.learning.regression.job import Job
 from velado.text import Language, say, told
-
-ROLES = {"client": say("client"), "evaluator": say("evaluator"), "provider": say("provider")}
-"""What a party's role is called by its reader."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,6 +165,8 @@ def _coefficients(fit: Fit | None, language: Language) -> list[str]:
         return [told(say("This party does not learn the coefficients."), language)]
     said = [*facts_of(fit), *cautions(fit)]
     lines = _rows_of(*coefficient_rows(fit, language), language)
+    head, rows = ratio_rows(fit, language)
+    lines += ["", *_rows_of(head, rows, language)] if rows else []
     lines += [line for sentence in said for line in ("", told(sentence, language))]
     if fit.path is not None:
         lines += ["", f"## {told(say('Path of penalties'), language)}", ""]

@@ -26,7 +26,7 @@ import numpy as np
 
 from velado.data.plain_csv import LARGEST_PLAIN, plain_columns
 from velado.errors import KeyRefused, ProtocolError
-from velado.learning.crypto.fixed_point import Columns
+from velado.learning.crypto.fixed_point import Bounded, Columns, is_number
 from velado.learning.crypto.paillier_keys import PrivateKey, open_sealed
 from velado.learning.net._https import Caller
 from velado.learning.net._journal import (
@@ -47,7 +47,14 @@ from velado.learning.net._line import Boxes, Errands, Letter, Line
 from velado.learning.net._mutual_tls import Pins, parse_address
 from velado.learning.net._wire import seal
 from velado.learning.net.identity import PAILLIER, Identity, make_private_folder, read_private
-from velado.learning.net.job_register import column_marks, enter, read_register, refuse_second, row_sketch
+from velado.learning.net.job_register import (
+    column_marks,
+    column_sketches,
+    enter,
+    read_register,
+    refuse_second,
+    row_sketch,
+)
 from velado.learning.net.outputs import Ending
 from velado.learning.protocols.parts import EarlierJob, RegressionRole
 from velado.learning.protocols.protocol import Message, RoleName
@@ -63,20 +70,35 @@ from velado.text import join, say
 def read_columns(path: Path, job: Job) -> Columns:
     """The job's columns of a table; cells of a CSV stay text, so that 0.1 is the decimal it says.
 
+    A decimal comma is found; a cell that is no number, and a missing one, is an error that names and counts (`number_columns`).
+
     >>> from velado.learning.regression.simulate import small_job
-    >>> _ = Path("rows.csv").write_text("x,y\\n0.5,2\\n")
+    >>> _ = Path("rows.csv").write_text("x;y\\n0,5;2\\n")
     >>> {name: values.tolist() for name, values in read_columns(Path("rows.csv"), small_job()).items()}
     {'x': ['0.5'], 'y': ['2']}
     """
-    weight = () if job.weight is None else (job.weight,)
-    wanted = dict.fromkeys(column.column or column.name for column in (*job.features, job.target, *weight))
+    wanted = job_columns(job)
     plain = _plain(path)
     if plain is not None:
-        return {name: np.array(plain[name], dtype=object) for name in wanted if name in plain}
+        numbers = [plain[one.name] for one in wanted if not one.value and one.name in plain]
+        if all(map(is_number, set().union(*numbers))):
+            names = dict.fromkeys(one.column or one.name for one in wanted)
+            return {name: np.array(plain[name], dtype=object) for name in names if name in plain}
     from velado.data.io import read_table
+    from velado.learning.regression.table_columns import columns_in
 
-    frame = read_table(path).frame
-    return {name: frame[name].to_numpy() for name in wanted if name in frame.columns}
+    return columns_in(read_table(path), wanted, None)
+
+
+def job_columns(job: Job) -> tuple[Bounded, ...]:
+    """The columns a client's table must have: features that are no products, the target, the weight.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> [one.name for one in job_columns(small_job())]
+    ['x', 'y']
+    """
+    weight = () if job.weight is None else (job.weight,)
+    return tuple(one for one in (*job.features, job.target, *weight) if not one.factors)
 
 
 def _plain(path: Path) -> dict[str, list[str | None]] | None:
@@ -139,11 +161,15 @@ STAGE = 0.2
 # evaluator that is started again after its end answers for the shorter one.
 LINGER, RESUMED_LINGER = 15.0, 3.0
 _BEAT = 0.25
+# A party that waits says for whom: after so many seconds, then after twice as many, and at last once an hour.
+REMIND, LONGEST_REMIND = 60.0, 3600.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Runner:
     """One party in one job, and what it brings. *told* hears of events as they happen; *stop* ends it early, ready to be resumed.
+
+    *wait*: how many minutes an evaluator waits for the first party that calls.
 
     >>> Runner.__dataclass_fields__["linger"].default  # seconds for the last words
     15.0
@@ -159,6 +185,7 @@ class Runner:
     told: Callable[[str, Mapping[str, object]], None] = lambda event, facts: None
     stop: threading.Event = field(default_factory=threading.Event)
     linger: float = LINGER
+    wait: float = math.inf
 
     def run(self, finished: Callable[[Ending], None] = lambda ending: None) -> Ending:
         """Run to the end. *finished* is called as soon as this party has its result, before it waits for others."""
@@ -195,6 +222,7 @@ class _Running:
             read_register(self.identity)  # a client without one is not run
             self._role.own_columns = column_marks(party.columns, self.identity)
             self._role.own_rows = row_sketch(party.columns, self.identity)
+            self._role.own_sketches = column_sketches(party.columns, self.identity)
             self._role.register = partial(enter, self.identity)
         if not self._resumed:
             if party.role == "client":
@@ -204,7 +232,9 @@ class _Running:
             enter(self.identity, EarlierJob(job=self.job.digest(), roster=(), columns={}))
         self._patience = min(MOST_PATIENCE, PATIENCE[party.role] * self.job.minutes * 60)
         # Until somebody has called, the evaluator waits as long as it is let; others try to reach it for the job's time.
-        self._until = math.inf if party.role == "evaluator" else begin.until + self._patience
+        listens = party.role == "evaluator"
+        self._until = time.time() + party.wait * 60 if listens else begin.until + self._patience
+        self._remind, self._quiet_since = REMIND, time.monotonic()
         self._clock = False
 
     def run(self, finished: Callable[[Ending], None]) -> Ending:
@@ -296,11 +326,14 @@ class _Running:
                 self._end(self._time_is_up())
                 return
             self._leave_behind()
+            self._say_who_is_missing()
             try:
                 messages = self._line.get(min(left, _BEAT if self._party.role == "evaluator" else left))
             except ProtocolError as error:
                 self._end(sentence_of(error.what))
                 return
+            if messages:
+                self._remind, self._quiet_since = REMIND, time.monotonic()
             for message in messages:
                 self._take(message)
                 self._event("processed", peer=message.sender, kind=message.kind, number=message.number)
@@ -328,9 +361,25 @@ class _Running:
             self._awaited, self._since = awaited, time.monotonic()
         elif awaited and time.monotonic() - self._since > STAGE * self.job.minutes * 60:
             self._journal.append((LEFT, "\n".join(awaited).encode()))
-            for name in awaited:
-                self._event("left", peer=name)
             self._without(awaited)
+            for name in awaited if self._role.failure is None else ():  # else its end names them
+                self._event("left", peer=name)
+
+    def _say_who_is_missing(self) -> None:
+        """Who waits long tells its own people for whom, ever less often."""
+        waited = time.monotonic() - self._quiet_since
+        if waited < self._remind:
+            return
+        self._remind = waited + min(waited, LONGEST_REMIND)
+        facts: dict[str, object] = {"seconds": round(waited)}
+        if self._party.role != "evaluator":
+            hub = self._pins.evaluator
+            self._party.told("waiting", facts | {"names": hub, "reason": self._line.reasons.get(hub, "")})
+            return
+        others = [party.name for party in self.job.parties if party.name != self.identity.name]
+        silent = [name for name in others if name not in self._inbox.heard]
+        if names := silent or self._role.awaited:
+            self._party.told("waiting", facts | {"names": ", ".join(names), "reason": ""})
 
     def _without(self, names: Sequence[str]) -> None:
         self._line.give_up(names)
@@ -365,6 +414,12 @@ class _Running:
         minutes, hub = self.job.minutes, self._pins.evaluator
         if self._party.role == "evaluator":
             others = [party.name for party in self.job.parties if party.name != hub]
+            if not self._clock:
+                return say(
+                    "Nobody called within {minutes:g} minutes. Waited for {names}.",
+                    minutes=self._party.wait,
+                    names=", ".join(others),
+                )
             if silent := [name for name in others if name not in self._inbox.heard]:
                 return say(
                     "Time is up after {minutes:g} minutes; nothing came from {names}.",

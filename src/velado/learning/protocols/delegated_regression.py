@@ -190,6 +190,7 @@ _FACTS = key_facts(
         say("The provider and all clients but one know that one's sums."),
     ),
     hides=say("each client's rows and sums, from everyone; the pooled sums, from all but the provider"),
+    census=True,
 )
 
 DELEGATED = RegressionProtocol(

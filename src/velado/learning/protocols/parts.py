@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import ClassVar
 
@@ -84,6 +84,7 @@ def key_facts(
     provider: Seen | None = None,
     client: Seen = CLIENT_SEEN,
     computed: str = "",
+    census: bool = False,
 ) -> Facts:
     """The facts of a protocol around a Paillier key, whose clients see the key and what is told at the end.
 
@@ -101,6 +102,7 @@ def key_facts(
         coalitions=coalitions,
         hides=hides,
         computed=computed,
+        census=census,
     )
 
 
@@ -244,6 +246,8 @@ class EarlierJob:
     exact: bool = True
     rows: str = ""
     """What `row_sketch` made of its rows; empty where none was made, and nothing is said of them then."""
+    sketches: Mapping[str, str] = field(default_factory=dict)
+    """What `column_sketches` made of each column."""
 
 
 def refuse_difference(
@@ -293,6 +297,8 @@ def refuse_difference(
                 "The difference of the two results is what these few people have.",
                 "Agree on noise (epsilon), take the earlier rows, or wait until more have changed.",
             )
+        if job.exact and one.exact and not apart:
+            _refuse_near_columns(one, job, name, least_rows)
     kin = [one for one in earlier if one.exact and set(job.columns.values()) & set(one.columns.values())]
     if job.exact and shows_few([*(one.roster for one in kin), job.roster], minimum_clients):
         raise InputError(
@@ -304,6 +310,38 @@ def refuse_difference(
             "Sums and differences of the results are these clients' own sums.",
             "Agree on noise (epsilon), on the same clients, or on other rows.",
         )
+
+
+def _refuse_near_columns(one: EarlierJob, job: EarlierJob, name: str, least_rows: int) -> None:
+    """Nothing, or InputError: a column of *job* is one of the earlier job's but for a few rows, which the difference of the two sums is about."""
+    for column, sketch in job.sketches.items():
+        for before, other in one.sketches.items():
+            if near_columns(sketch, other, least_rows):
+                raise InputError(
+                    say(
+                        "{name} refuses: '{column}' differs from '{before}' of an earlier job in some but fewer than {least} of its rows.",
+                        name=name,
+                        column=column,
+                        before=before,
+                        least=least_rows,
+                    ),
+                    "The difference of the two results is what these few people have.",
+                    "Agree on noise (epsilon), take the earlier column, or fit both in one job, where all clients' rows are counted.",
+                )
+
+
+def near_columns(one: str, other: str, least_rows: int) -> bool:
+    """Whether two columns differ in some but fewer rows than *least_rows*, and agree in more than in their commonest values.
+
+    Two rare things that nobody has together differ in as many rows as have either, so that their difference shows nobody more than they do.
+
+    >>> alike = "2:" + "00000000" * SKETCH
+    >>> near_columns("9|" + alike, "9|" + alike, 10), near_columns("9|" + alike, "8|2:00000001" + "00000000" * (SKETCH - 1), 10)
+    (False, True)
+    """
+    (moved, rows, *_), (others, *sketches) = (text.split("|") for text in (one, other))
+    most = min(least_rows, max(int(moved), int(others)))
+    return any(0 < rows_apart(rows, against) < most for against in sketches)
 
 
 SKETCH = 256
@@ -378,6 +416,7 @@ class RegressionRole(Role):
     earlier: Sequence[EarlierJob] = ()
     own_columns: Mapping[str, str] = {}
     own_rows: str = ""
+    own_sketches: Mapping[str, str] = {}
     register: Callable[[EarlierJob, Callable[[Sequence[EarlierJob]], None]], None] | None = None
     """Enters a job once the check of the entries there are has passed, both before anybody else of the identity does; *earlier* stands in where none is kept."""
     released: tuple[str, ...] = ()
@@ -387,7 +426,12 @@ class RegressionRole(Role):
         """This client's sums may be added up with those of *roster*, or InputError: an earlier job gives it away."""
         exact = self.job.noise is None
         now = EarlierJob(
-            job=self._id, roster=tuple(roster), columns=self.own_columns, exact=exact, rows=self.own_rows
+            job=self._id,
+            roster=tuple(roster),
+            columns=self.own_columns,
+            exact=exact,
+            rows=self.own_rows,
+            sketches=self.own_sketches,
         )
 
         def check(earlier: Sequence[EarlierJob]) -> None:

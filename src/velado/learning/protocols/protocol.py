@@ -11,7 +11,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from velado.text import say
+
 RoleName = Literal["provider", "evaluator", "client"]
+ROLES: Mapping[str, str] = {
+    "client": say("client"),
+    "evaluator": say("evaluator"),
+    "provider": say("provider"),
+}
+"""What a party's role is called by its reader."""
 
 START = "start"
 
@@ -79,7 +87,7 @@ class Facts:
     """Who learns what under which assumptions, and which coalitions break it: of the protocol, not of one table.
 
     *hides* is what the protocol promises to hide, nothing where it promises nothing; *computed* what somebody can compute
-    besides what it is told.
+    besides what it is told. *census*: whoever sees exact pooled sums sees before them, or with them, how many rows lie at which points.
 
     >>> Facts(assumptions="None.", parties={}, coalitions=()).hides
     ''
@@ -90,6 +98,7 @@ class Facts:
     coalitions: tuple[str, ...]
     hides: str = ""
     computed: str = ""
+    census: bool = False
 
 
 def _accepted(job: object) -> None:

@@ -148,9 +148,11 @@ def _words(job: Job) -> set[str]:
     """The words of the agreement: all parties have read them before."""
     columns = [*job.features, job.target]
     names = {word for column in columns for word in (column.name, column.column or column.name)}
+    references = {f"{one.column}={value}" for one in columns for value in one.among}
     weight = set() if job.weight is None else {job.weight.column or job.weight.name, job.weight.name}
     return {
         *names,
+        *references,
         *weight,
         *job.unknowns,
         *(party.name for party in job.parties),

@@ -567,6 +567,7 @@ _FACTS = Facts(
         say("The evaluator and all clients but one know that one's sums."),
     ),
     hides=say("each client's rows and sums, from everyone; the pooled sums, from all but the evaluator"),
+    census=True,
 )
 
 SECURE_SUM = RegressionProtocol(

@@ -29,6 +29,26 @@ _NOISY_COALITION = say(
     "What a coalition knows of a client's sums has that client's own noise in it, which alone is less than the promise is made for."
 )
 _NOISY_HIDES = say("each client's rows and sums, from everyone; the exact pooled sums, from everyone")
+_CENSUS_SEEN = Seen(
+    saw=say(
+        "Before these the census: how many pooled rows there are and how many lie away from each bound of a column, from 0 and from 1, "
+        "in one column and in every two, and where two columns differ; small numbers too."
+    ),
+    infers=say("How many rows have what the census counts, few as they may be."),
+)
+_POINTS_SEEN = Seen(
+    saw=say(
+        "Every client's masked sums, and of all rows together in the clear, in every round: deviance, gradient and curvature "
+        "at the coefficients reached so far."
+    ),
+    infers=say(
+        "How well the model fits at each of these points, and with gradient and curvature more than the coefficients say, of the pooled "
+        "rows; no single client's."
+    ),
+)
+_NOISY_POINTS = say(
+    "In every round these are gradient and curvature at the coefficients reached so far, each with noise of its own."
+)
 _PATH_INFERS = say(
     "The pooled X'X and X'y, which follow from exact coefficients at many penalties; nothing of another client's rows beyond them."
 )
@@ -166,7 +186,9 @@ def _told_to_all(job: Job) -> Sentence:
             "many penalties"
         )
     if job.iterated and job.ridge == 0:
-        return say("the coefficients, the standard errors, the deviance and the pooled number of rows")
+        return say(
+            "the coefficients, the standard errors, variance inflation, the deviance and the pooled number of rows"
+        )
     if job.moments:
         return say(
             "the coefficients, the standard errors, R2, variance inflation and the pooled number of rows"
@@ -221,8 +243,12 @@ def learned(job: Job) -> Learned:
     noisy = _NOISY_HOLDER_SEEN if job.protocol.client_holds_key else _NOISY_SEEN
     sees: dict[RoleName | None, Seen] = {}
     if job.noise is not None:
+        if job.iterated:
+            noisy = replace(noisy, saw=join([noisy.saw, _NOISY_POINTS]))
         told_to_clients = replace(facts.parties["client"], infers=_NOISY_SEEN.infers)
         sees = {"client": told_to_clients, job.protocol.pooled: noisy}
+    elif job.protocol.pooled is not None and facts.census:
+        sees[job.protocol.pooled] = _with_census(job, facts.parties[job.protocol.pooled])
     if _tells_sums(job):
         sees["client"] = replace(facts.parties["client"], infers=_PATH_INFERS)
 
@@ -241,6 +267,19 @@ def learned(job: Job) -> Learned:
             "Whoever knows the coefficients knows what they say of the pooled rows. Two runs that differ by one "
             "client's rows show, by their difference, something of that client."
         ),
+    )
+
+
+def _with_census(job: Job, sums: Seen) -> Seen:
+    """What who adds exact sums sees: the sums, or those of every round, of every part, and the census before them."""
+    seen = _POINTS_SEEN if job.iterated else sums
+    parts = (
+        [say("The same of each of the {folds} parts that were held out in turn.", folds=job.folds)]
+        if job.folds
+        else []
+    )
+    return Seen(
+        saw=join([seen.saw, *parts, _CENSUS_SEEN.saw]), infers=join([seen.infers, _CENSUS_SEEN.infers])
     )
 
 
@@ -264,6 +303,13 @@ def promise(job: Job) -> RunPromise:
             say("the pooled sums of each of {folds} parts of the rows, to the evaluator", folds=job.folds)
         )
     if job.noise is None:
+        if facts.census:
+            reveals.append(
+                say(
+                    "how many pooled rows lie away from each bound, from 0 and from 1, in one column and in two (the census), to who "
+                    "adds the sums"
+                )
+            )
         reveals.append(
             say(
                 "the pooled sums too, to whoever holds the coefficients, where columns are few and hold whole "

@@ -56,6 +56,7 @@ def plan_of(job: Job) -> CensusPlan:
         least_cell=job.least_cell,
         twins=overlapping([column.bounds for column in every]),
         categories=_categories(job),
+        references=tuple(_reference(job, places) for places in _categories(job)),
         weighted=job.iterated,
         target_weighted=job.weight is not None,
     )
@@ -114,6 +115,13 @@ def _categories(job: Job) -> tuple[tuple[int, ...], ...]:
         if one.value:
             made.setdefault(one.column, []).append(place)
     return tuple(tuple(places) for places in made.values() if len(places) > 1)
+
+
+def _reference(job: Job, places: Sequence[int]) -> str:
+    """The value of a category that no column stands for, as its columns are called: sex=f."""
+    first = job.features[places[0]]
+    named = {job.features[place].value for place in places}
+    return ", ".join(f"{first.column}={value}" for value in first.among if value not in named)
 
 
 def weighty(encoded: Sequence[NDArray[Any]], weights: NDArray[Any] | None, job: Job) -> list[NDArray[Any]]:

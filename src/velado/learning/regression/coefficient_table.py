@@ -9,11 +9,13 @@ from statistics import NormalDist
 from velado.learning.regression.fit import Fit
 from velado.learning.regression.job import INTERCEPT
 from velado.learning.regression.penalty_path import PenaltyPath
-from velado.text import Language, Sentence, say, written
+from velado.text import Language, Sentence, say, say_n, written
 
 CAREFUL_INFLATION = 10.0
 CAREFUL_CONDITION = 1000.0
 CAREFUL_DISPERSION = 1.5
+MOST_LOGARITHM = 690.0
+"""Ratios beyond e to this power, or below e to less it, are told as such."""
 LEAST_CHANCE = 1e-16
 """Smaller chances are not told: no model is that true."""
 
@@ -101,14 +103,9 @@ def coefficient_rows(fit: Fit, language: Language | None = None) -> tuple[list[s
         return written(value, form) if language is None else written(value, form, language)
 
     degrees, spans = degrees_of(fit), intervals(fit)
-    odds = fit.family == "logistic"
-    ratios = fit.family in ("logistic", "poisson")
     head: list[str] = [say("column"), say("coefficient")]
     if spans is not None:
         head += [say("standard error"), "z" if degrees is None else "t", "p", say("95% from"), say("95% to")]
-    if ratios:
-        head.append(say("odds ratio") if odds else say("rate ratio"))
-        head += [say("95% from"), say("95% to")] if spans is not None else []
     if fit.inflation is not None:
         head.append("VIF")
     rows = []
@@ -121,15 +118,61 @@ def coefficient_rows(fit: Fit, language: Language | None = None) -> tuple[list[s
             told = text(chance, ".2g") if chance >= LEAST_CHANCE else f"<{text(LEAST_CHANCE, '.0e')}"
             row += [text(error), text(value) if math.isfinite(value) else "", told]
             row += [text(end) for end in spans[place]]
-        if ratios:
-            ends = () if spans is None else spans[place]
-            # Of the intercept it would be the odds or the rate where all columns are 0, no ratio.
-            told_ratios = [text(math.exp(min(700.0, end)), ".5g") for end in (beta, *ends)]
-            row += [""] * len(told_ratios) if name == INTERCEPT else told_ratios
         if fit.inflation is not None:
             row.append("" if name == INTERCEPT else text(fit.inflation[place], ".3g"))
         rows.append(row)
     return head, rows
+
+
+def ratio_rows(fit: Fit, language: Language | None = None) -> tuple[list[str], list[list[str]]]:
+    """The head and the rows of the table of odds ratios (logistic) or rate ratios (poisson), each for a step that its row says.
+
+    Of the intercept it would be the odds or the rate where all columns are 0, no ratio.
+
+    >>> from velado.learning.crypto.fixed_point import Bounded
+    >>> from velado.learning.protocols.parts import fit_of
+    >>> from velado.learning.regression.fit import Solved
+    >>> from velado.learning.regression.simulate import small_job
+    >>> job = small_job(family="logistic", target=Bounded("y", (0, 1)))
+    >>> ratio_rows(fit_of(job, Solved(coefficients=(1.0, 0.0))))
+    (['column', 'for a difference of', 'odds ratio'], [['x', '1', '1']])
+    """
+    if fit.family not in ("logistic", "poisson"):
+        return [], []
+
+    def text(value: float, form: str) -> str:
+        return written(value, form) if language is None else written(value, form, language)
+
+    def ratio(logarithm: float) -> str:
+        if abs(logarithm) > MOST_LOGARITHM:  # no float, or one that would be printed as 0
+            end = math.copysign(MOST_LOGARITHM, logarithm)
+            return f"{'>' if end > 0 else '<'}{text(math.exp(end), '.0e')}"
+        return text(math.exp(logarithm), ".5g")
+
+    spans = intervals(fit)
+    head: list[str] = [say("column"), say("for a difference of")]
+    head.append(say("odds ratio") if fit.family == "logistic" else say("rate ratio"))
+    head += [say("95% from"), say("95% to")] if spans is not None else []
+    steps = {column.name: step_of(float(column.high - column.low)) for column in fit.features}
+    rows = []
+    for place, (name, beta) in enumerate(zip(fit.names, fit.coefficients, strict=True)):
+        if name != INTERCEPT:
+            ends = () if spans is None else spans[place]
+            told = [ratio(end * steps[name]) for end in (beta, *ends)]
+            rows.append([name, text(steps[name], ".4g"), *told])
+    return head, rows
+
+
+def step_of(span: float) -> float:
+    """The difference in a column that a ratio is told for: 1, or a power of ten where 1 is beyond the column's span or next to nothing of it.
+
+    >>> step_of(120), step_of(1e-7), step_of(0.06), step_of(250_000)
+    (1.0, 1e-07, 0.01, 1000.0)
+    """
+    if 1 <= span <= 1000:
+        return 1.0
+    part = span if span < 1 else span / 100
+    return float(f"1e{math.floor(math.log10(part) + 1e-9)}")
 
 
 def path_rows(fit: Fit, language: Language | None = None) -> tuple[list[str], list[list[str]]]:
@@ -256,12 +299,22 @@ def cautions(fit: Fit) -> Iterator[Sentence]:
     """
     pairs = zip(fit.names, fit.inflation or (), strict=False)
     high = [name for name, value in pairs if name != INTERCEPT and value > CAREFUL_INFLATION]
-    if high or fit.facts.get("condition", 1.0) > CAREFUL_CONDITION:
+    condition = fit.facts.get("condition", 1.0)
+    if high:
+        yield say_n(
+            "{columns} nearly follows from the other columns (variance inflation above 10; the condition number is {condition:,.3g}). Read "
+            "its coefficient together with theirs: it may change much when another column is left out.",
+            "{columns} nearly follow from the other columns (variance inflation above 10; the condition number is {condition:,.3g}). Read "
+            "their coefficients together: a single one may change much when another column is left out.",
+            len(high),
+            columns=", ".join(high),
+            condition=condition,
+        )
+    elif condition > CAREFUL_CONDITION:
         yield say(
-            "{columns} nearly follow from the other columns (variance inflation above 10, or condition number above 1,000; here it is "
-            "{condition:,.3g}). Read their coefficients together: a single one may change much when another column is left out.",
-            columns=", ".join(high) or told_all(),
-            condition=fit.facts.get("condition", 1.0),
+            "No column nearly follows from the others by itself, but together they nearly depend on one another (condition number "
+            "{condition:,.3g}, above 1,000). Read their coefficients together.",
+            condition=condition,
         )
     job = fit.how.get("job")
     if isinstance(job, Mapping) and job.get("weight") and fit.standard_errors is not None:
@@ -284,12 +337,3 @@ def cautions(fit: Fit) -> Iterator[Sentence]:
                 ratio=ratio,
                 factor=math.sqrt(ratio),
             )
-
-
-def told_all() -> Sentence:
-    """When no single column stands out.
-
-    >>> str(told_all())
-    'the columns'
-    """
-    return say("the columns")

@@ -13,7 +13,7 @@ from velado.learning.crypto.fixed_point import Bounded, Columns, FixedPoint
 from velado.learning.crypto.modular import exact_gram
 from velado.learning.regression.fit import ColumnScale, Moments, reaches, scaling_of
 from velado.learning.regression.job import Job
-from velado.text import say
+from velado.text import say, say_n
 
 T = TypeVar("T")
 
@@ -33,7 +33,10 @@ def design_columns(columns: Columns, job: Job) -> dict[str, ArrayLike]:
     [0, 1]
     """
     weight = () if job.weight is None else (job.weight,)
-    return made_columns(columns, (*job.features, job.target, *weight))
+    found = made_columns(columns, (*job.features, job.target, *weight))
+    if job.family == "logistic":
+        refuse_neither(found[job.target.name], job.target.name)
+    return found
 
 
 def made_columns(columns: Columns, every: Sequence[Bounded]) -> dict[str, ArrayLike]:
@@ -58,10 +61,13 @@ def made_columns(columns: Columns, every: Sequence[Bounded]) -> dict[str, ArrayL
             unknown = ~np.isin(texts, np.asarray(one.among, dtype=str))
             if unknown.any():
                 raise SchemaError(
-                    say(
-                        "Column '{name}' has {count} rows with a category that the job does not name.",
+                    say_n(
+                        "Column '{name}' has {n:,} row of {rows:,} with a category that the job does not name: row {first:,}.",
+                        "Column '{name}' has {n:,} rows of {rows:,} with a category that the job does not name, the first is row {first:,}.",
+                        int(unknown.sum()),
                         name=one.column,
-                        count=int(unknown.sum()),
+                        rows=unknown.size,
+                        first=int(unknown.argmax()) + 1,
                     ),
                     "They would silently count as the reference category.",
                     "Correct the cells, or name the category in the job at all parties.",
@@ -123,6 +129,29 @@ def encoded_columns(columns: Columns, job: Job) -> list[NDArray[Any]]:
         )
     check_rows(rows.pop(), job)
     return encoded
+
+
+def refuse_neither(values: ArrayLike, target: str) -> None:
+    """Nothing, where a logistic regression's target is 0 or 1 in every row; InputError else.
+
+    >>> refuse_neither(["0", "1"], "dead")
+    """
+    try:
+        neither = ~np.isin(np.asarray(values).astype(np.float64), (0.0, 1.0))
+    except ValueError:
+        return  # no number: the encoding says so
+    if neither.any():
+        raise InputError(
+            say_n(
+                "The target '{name}' has values other than 0 and 1 in {n:,} row of {rows:,}.",
+                "The target '{name}' has values other than 0 and 1 in {n:,} rows of {rows:,}.",
+                int(neither.sum()),
+                name=target,
+                rows=neither.size,
+            ),
+            "Logistic regression (family logistic) is about something that was so or not.",
+            "Code it as 0 and 1, or choose another family.",
+        )
 
 
 def check_rows(count: int, job: Job) -> None:

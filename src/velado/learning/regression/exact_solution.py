@@ -15,6 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from velado.errors import OutOfBounds, SingularDesignError
+from velado.learning.regression.collinearity import dependent, one_value, shares_with
 from velado.learning.regression.fit import Moments, Solved, covariance_diagonal, scaling_of, solve
 from velado.learning.regression.job import Job
 from velado.learning.regression.penalty_path import Spread, penalty_path
@@ -47,8 +48,9 @@ def solve_exact(moments: Moments, job: Job) -> tuple[tuple[Fraction, ...], Solve
     if job.ridge == 0:
         matrix = flint.fmpz_mat([list(row) for row in moments.matrix])
         inverse = flint.fmpq_mat(matrix).inv()
-        own = [Fraction(int(inverse[j, j].p), int(inverse[j, j].q)) for j in range(job.width)]
-        _refuse_rounding(own, moments, job)
+        full = [[Fraction(int(x.p), int(x.q)) for x in row] for row in inverse.table()]
+        own = [full[j][j] for j in range(job.width)]
+        _refuse_rounding(full, spreads, moments, job)
         first = int(job.intercept)
         found = [float(own[j] * spread) for j, spread in enumerate(spreads)][first:]
         inflation = (*((1.0,) if first else ()), *(max(1.0, value) for value in found))
@@ -117,14 +119,8 @@ def _refuse_constant(spreads: list[Fraction], job: Job) -> None:
     """SingularDesignError where a column is one value once it is encoded: of all singular designs the one with a reason of its own."""
     same = [name for name, spread in zip(job.unknowns, spreads, strict=True) if spread == 0]
     if same and job.ridge == 0 and job.intercept:
-        raise SingularDesignError(
-            say(
-                "In all rows {names} has one value, as far as its bounds let values be told apart.",
-                names=", ".join(same),
-            ),
-            "It depends linearly on the intercept, and infinitely many coefficients fit equally well.",
-            "Leave it out; where its values differ, agree on narrower bounds or on more bits.",
-        )
+        fix = say("Leave it out; where its values differ, agree on narrower bounds or on more bits.")
+        raise one_value(same, fix)
 
 
 def _refuse_coarse(spreads: list[Fraction], moments: Moments, job: Job) -> None:
@@ -141,13 +137,18 @@ def _refuse_coarse(spreads: list[Fraction], moments: Moments, job: Job) -> None:
         )
 
 
-def _refuse_rounding(own: list[Fraction], moments: Moments, job: Job) -> None:
-    """SingularDesignError where what a column adds to the others is no more than rounding."""
+def _refuse_rounding(
+    inverse: list[list[Fraction]], spreads: list[Fraction], moments: Moments, job: Job
+) -> None:
+    """SingularDesignError where what a column adds to the others is no more than rounding; it names all that have a share in it."""
     least = Fraction(moments.rows * LEAST_APART * job.width, 12)
-    near = [name for name, value in zip(job.unknowns, own, strict=True) if value > 0 and 1 / value < least]
-    if near:
+    near = [j for j in range(job.width) if inverse[j][j] > 0 and 1 / inverse[j][j] < least]
+    first = int(job.intercept)
+    shares = [shares_with(j - first, inverse[j][first:], spreads[first:]) for j in near if j >= first]
+    involved = [any(one) for one in zip(*shares, strict=True)]
+    if any(involved):
         raise SingularDesignError(
-            say("The columns {names} differ from one another by rounding alone.", names=", ".join(near)),
+            dependent([name for name, one in zip(job.unknowns[first:], involved, strict=True) if one]),
             "Their coefficients would be made of the last decimals, however large.",
             "Leave one of them out, or set lambda above 0.",
         )

@@ -365,6 +365,10 @@ def singular(job: Job, names: Sequence[str]) -> SingularDesignError:
     """
     what = say("Some columns of the design depend linearly on one another.")
     if names:
+        others = [name for name in names if name != INTERCEPT]
+        names = (
+            others if len(others) > 1 else names
+        )  # two columns that add up to a constant say it by themselves
         what = say("The columns {names} depend linearly on one another.", names=", ".join(names))
     return SingularDesignError(
         what,

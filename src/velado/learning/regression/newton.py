@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from velado.errors import InputError, SingularDesignError
 from velado.learning.crypto.fixed_point import Bounded, Columns, FixedPoint
+from velado.learning.regression.collinearity import inflation_and_condition, one_value, taking_part
 from velado.learning.regression.design_matrix import design_columns, encoded_columns, symmetric
 from velado.learning.regression.fit import Solved, scaling_of, singular
 from velado.learning.regression.job import Job
@@ -62,8 +63,6 @@ class NewtonRows:
         target = job.target
         middle, half = _frame(target, job)
         self._y = units[-1] if job.family == "linear" else np.round(units[-1] * half + middle, 9)
-        if job.family == "logistic" and not np.isin(self._y, (0.0, 1.0)).all():
-            raise not_yes_or_no(job)
         self._w = np.ones(rows)
         if job.weight is not None:
             given = FixedPoint((job.weight,), 20).encode(
@@ -98,20 +97,6 @@ class NewtonRows:
         most = float(figure_bound(self._job)) / _ONE
         figures = np.clip([len(y), w @ deviance, *gradient, *upper], -most, most)
         return [round(value * _ONE) for value in figures.tolist()]
-
-
-def not_yes_or_no(job: Job) -> InputError:
-    """The refusal of a target that is neither 0 nor 1 somewhere.
-
-    >>> from velado.learning.regression.simulate import small_job
-    >>> str(not_yes_or_no(small_job())).split(".")[0]
-    "The target 'y' has values other than 0 and 1"
-    """
-    return InputError(
-        say("The target '{name}' has values other than 0 and 1.", name=job.target.name),
-        "Logistic regression is about something that was so or not.",
-        "Code it as 0 and 1, or choose another family.",
-    )
 
 
 def _unit(column: Bounded, job: Job, values: Floats) -> Floats:
@@ -208,13 +193,13 @@ class Newton:
         even: Floats = inner * np.outer(scale, scale)
         least = float(np.linalg.eigvalsh(even)[0])
         if least < 1e-11:
-            raise self._flat(even)
+            raise self._flat(inner)
         step = scale * np.linalg.solve(even, scale * (gradient - penalty * self._beta))
         self._before = (self._beta, objective)
         self._beta = self._beta + step
         if float(np.abs(step).max()) <= CLOSE * (1 + float(np.abs(self._beta).max())):
             inverse = np.outer(scale, scale) * np.linalg.inv(even)
-            self.solved = self._solution(inverse, rows, deviance, float(np.linalg.cond(even)))
+            self.solved = self._solution(inverse, rows, deviance, inner)
             return
         self._check_rounds(np.abs(step))
 
@@ -246,16 +231,19 @@ class Newton:
             "Leave the column out, join its categories, or set lambda above 0.",
         )
 
-    def _flat(self, even: Floats) -> SingularDesignError:
-        _, vectors = np.linalg.eigh(even)
-        involved = np.abs(vectors[:, 0]) > 0.05
-        names = [name for name, part in zip(self._job.unknowns, involved, strict=True) if part]
-        return singular(self._job, names)
+    def _flat(self, curvature: Floats) -> SingularDesignError:
+        job = self._job
+        constant, involved = taking_part(curvature, job.unknowns, job.intercept)
+        if constant and job.ridge == 0 and job.intercept:
+            fix = say("Leave it out; where its values differ, agree on narrower bounds.")
+            return one_value(constant, fix)
+        return singular(job, involved)
 
-    def _solution(self, inverse: Floats, rows: float, deviance: float, condition: float) -> Solved:
+    def _solution(self, inverse: Floats, rows: float, deviance: float, curvature: Floats) -> Solved:
         job = self._job
         middles, half = zip(*(_frame(column, job) for column in job.features), strict=True)
         outer, centre = 1.0, 0.0
+        inflation, condition = inflation_and_condition(curvature, job.intercept)
         facts = {"deviance": deviance, "rounds": float(self._asked), "condition": condition}
         if job.family == "linear":
             centre, outer = _frame(job.target, job)
@@ -273,5 +261,6 @@ class Newton:
             coefficients=tuple(real.tolist()),
             errors=None if job.ridge else tuple(errors.tolist()),
             rows=round(rows),
+            inflation=None if job.ridge else inflation,
             facts=facts,
         )

@@ -43,7 +43,6 @@ from velado.learning.crypto.fixed_point import Columns
 from velado.learning.regression.design_matrix import symmetric
 from velado.learning.regression.fit import Solved
 from velado.learning.regression.job import Job
-from velado.learning.regression.newton import not_yes_or_no
 from velado.learning.regression.private_sums import (
     CLIP,
     Floats,
@@ -180,8 +179,6 @@ class PrivateRows:
         # The target lies within -1 and 1 of its bounds; here within 0 and 1 of the upper one.
         low, top = float(job.target.low), float(job.target.high)
         self._y = np.round((low + (y + 1) / 2 * (top - low)) / top, 12)
-        if job.family == "logistic" and not np.isin(self._y, (0.0, 1.0)).all():
-            raise not_yes_or_no(job)
 
     def counts(self, tape: Tape) -> list[int]:
         """The rows' weights, and the sum of the weighted target between -1 and 1, with noise."""

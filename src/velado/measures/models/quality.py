@@ -65,6 +65,11 @@ class Interval:
     error: float | None = None
 
     @property
+    def alone(self) -> Interval:
+        """The mean without an interval, where there is nothing to be unsure of."""
+        return Interval(self.mean, count=self.count)
+
+    @property
     def ends(self) -> tuple[float | None, float | None, float | None]:
         """Mean, low and high."""
         return self.mean, self.low, self.high

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import numpy as np
 import polars as pl
@@ -19,6 +18,7 @@ from velado.data.blanks import missing_numbers
 from velado.data.normal import UNSEEN_POINTS, normal_texts
 from velado.data.numbers import THOUSANDS
 from velado.data.schema import Schema
+from velado.engines.places import ServerAddress
 from velado.engines.postgres_connection import SETTINGS, unreachable
 from velado.errors import EngineError, SchemaError
 from velado.query.engines import _tally as fingerprint
@@ -396,13 +396,16 @@ SELECT CASE WHEN has_function_privilege('pg_catalog.pg_control_system()', 'execu
 
 
 def address_mark(url: str, relation: str) -> str:
-    """A relation by host, port, base and name as they were written; who connects makes no difference.
+    """A relation by host, port, base and name as they were written; who connects makes no difference, and no password stands there.
 
     >>> address_mark("postgresql://ana@db/clinic", "stays")
     'relation:db:5432/clinic#stays?'
     """
-    parts = urlsplit(url)
-    return f"relation:{parts.hostname or ''}:{parts.port or 5432}{parts.path}#{relation}?{parts.query}"
+    parts = ServerAddress.of(url)
+    host, colon, port = parts.hosts.lower().rpartition(":")
+    if not colon or "]" in port:
+        host, port = parts.hosts.lower(), ""
+    return f"relation:{host.strip('[]')}:{port or 5432}{parts.path}#{relation}?{parts.open_words}"
 
 
 class PostgresEngine:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,6 @@ from velado.compiled import njit
 
 Ints32 = npt.NDArray[np.int32]
 Ints64 = npt.NDArray[np.int64]
-Masks = npt.NDArray[np.uint64]
 
 ABSENT = -1
 MOST_VALUES = 64
@@ -51,22 +50,23 @@ class Crowd:
         return self.below / self.people if self.people else 0.0
 
 
-def crowd_of(candidates: Ints64, k: int) -> Crowd:
+def crowd_of(candidates: Ints32, k: int) -> Crowd:
     """What is reported of the candidates of each person; nobody has none but who was never shown.
 
-    >>> crowd_of(np.array([0, 2, 5]), k=5)
+    >>> crowd_of(np.array([0, 2, 5], np.int32), k=5)
     Crowd(least=2, below=1, people=2)
     """
-    shown = candidates[candidates > 0]
-    least = int(shown.min()) if shown.size else 0
-    return Crowd(least, int((shown < k).sum()), int(shown.size))
+    shown = candidates > 0
+    people, among = int(shown.sum()), int((candidates < k).sum())
+    least = int(candidates.min(initial=np.iinfo(np.int32).max, where=shown)) if people else 0
+    return Crowd(least, max(among - (candidates.size - people), 0), people)
 
 
-def candidates_exactly(groups: Ints32) -> Ints64:
+def candidates_exactly(groups: Ints32) -> Ints32:
     """c_ex of each person; 0 for who was in no release. Signatures are interned release by release: O(T n).
 
     >>> candidates_exactly(np.array([[0, 0, 0, 1], [0, 0, -1, 0]], np.int32))
-    array([2, 2, 1, 1])
+    array([2, 2, 1, 1], dtype=int32)
     """
     people = len(groups[0]) if len(groups) else 0
     label, fresh = np.zeros(people, np.int32), np.empty(people, np.int32)
@@ -78,8 +78,8 @@ def candidates_exactly(groups: Ints32) -> Ints64:
         _intern(np.ascontiguousarray(column, np.int32), label, fresh, slots)
         label, fresh = fresh, label
     del slots, fresh
-    sizes = np.bincount(label, minlength=1) if people else np.zeros(1, np.int64)
-    found: Ints64 = sizes[label]
+    sizes = np.bincount(label, minlength=1).astype(np.int32) if people else np.zeros(1, np.int32)
+    found: Ints32 = sizes[label]
     found[~shown] = 0
     return found
 
@@ -101,31 +101,38 @@ def _intern(column, label, fresh, slots):  # type: ignore[no-untyped-def]
             fresh[p] = fresh[slots[at]]
 
 
-def candidates_in(groups: Ints32) -> Ints64:
+def candidates_in(groups: Ints32) -> Ints32:
     """c_in of each person; 0 for who was in no release. Everybody is compared with the members of the smallest group.
 
     >>> candidates_in(np.array([[0, 0, 0, 1], [0, 0, -1, 0]], np.int32))
-    array([2, 2, 3, 1])
+    array([2, 2, 3, 1], dtype=int32)
     """
     groups = np.ascontiguousarray(groups, np.int32)
     releases, people = groups.shape
     if not people:
-        return np.empty(0, np.int64)
+        return np.empty(0, np.int32)
     best = np.full(people, np.iinfo(np.int32).max, np.int32)
     where = np.full(people, ABSENT, np.int16)
     for t in range(releases):
-        column = groups[t]
-        sizes = np.bincount(column[column >= 0], minlength=1).astype(np.int32)
-        own = np.where(column >= 0, sizes[np.maximum(column, 0)], np.iinfo(np.int32).max)
-        smaller = own < best
-        where[smaller] = t
-        best[smaller] = own[smaller]
+        _smallest(groups[t], t, best, where)
     del best
     found = np.zeros(people, np.int32)
     for t in range(releases):
         order = _by_group(groups[t])
         _compare(groups, t, order, where, found)
-    return found.astype(np.int64)
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _smallest(column, t, best, where):  # type: ignore[no-untyped-def]
+    """Where this release shows somebody in a smaller group than those before, it is the one to look at."""
+    sizes = np.zeros(max(column.max() + 1, 1), np.int32)
+    for group in column:
+        if group >= 0:
+            sizes[group] += 1
+    for p in range(column.size):
+        if column[p] >= 0 and sizes[column[p]] < best[p]:
+            best[p], where[p] = sizes[column[p]], t
 
 
 @njit(cache=True, nogil=True)
@@ -225,18 +232,23 @@ def certain_values(groups: Ints32, shown: Sequence[Counts], values: int) -> Ints
     if not 0 < values <= MOST_VALUES:
         return None
     people = groups.shape[1]
-    domain = np.full(people, np.uint64((1 << values) - 1), np.uint64)
+    word: type[np.unsignedinteger[Any]] = np.uint32 if values <= 32 else np.uint64
+    domain = np.full(people, (1 << values) - 1, word)
     odd = np.zeros(people, bool)
+    room = np.empty(0, np.int32)
+    rest = np.empty(people, np.int32)
     for _ in range(MOST_PASSES):
         changed = 0
         for column, histogram in zip(groups, shown, strict=True):
             entries = histogram.by_group(int(column.max(initial=-1)) + 1)
-            changed += _propagate(column, *entries, domain, odd)
+            room = room if room.size >= entries[1].size else np.empty(entries[1].size, np.int32)
+            changed += _propagate(column, *entries, domain, odd, room)
         for one, other in _neighbours(len(groups)):
-            rest, entries = _rest(groups[one], groups[other], shown[one], shown[other])
-            changed += _propagate(rest, *entries, domain, odd)
+            entries = _rest(groups[one], groups[other], shown[one], shown[other], rest)
+            changed += _propagate(rest, *entries, domain, odd, room)
         if not changed:
             break
+    del room, rest
     return np.asarray(_settled(groups, domain, odd))
 
 
@@ -261,15 +273,16 @@ def _neighbours(releases: int) -> list[tuple[int, int]]:
     return [(t + by, t + 1 - by) for t in range(releases - 1) for by in (0, 1)]
 
 
-def _rest(column: Ints32, other: Ints32, shown: Counts, shown_other: Counts) -> tuple[Ints32, Entries]:
-    """What is left of the groups of one release once groups of another one that lie within them are taken away, and its counts."""
+def _rest(column: Ints32, other: Ints32, shown: Counts, shown_other: Counts, out: Ints32) -> Entries:
+    """In *out* what is left of the groups of one release once groups of another one that lie within them are taken away; its counts."""
     begin, value, left = shown.by_group(int(column.max(initial=-1)) + 1)
     taken = shown_other.by_group(int(other.max(initial=-1)) + 1)
-    return _left_over(column, other, begin, value, left, *taken), (begin, value, left)
+    _left_over(column, other, begin, value, left, *taken, out)
+    return begin, value, left
 
 
 @njit(cache=True, nogil=True)
-def _left_over(column, other, begin, value, left, other_begin, other_value, other_count):  # type: ignore[no-untyped-def]
+def _left_over(column, other, begin, value, left, other_begin, other_value, other_count, out):  # type: ignore[no-untyped-def]
     within = np.full(other_begin.size - 1, -2, np.int32)
     for p in range(column.size):
         g = other[p]
@@ -295,18 +308,18 @@ def _left_over(column, other, begin, value, left, other_begin, other_value, othe
                     break
             if not found:
                 state[whole] = 2
-    out = np.full(column.size, -1, np.int32)
     for p in range(column.size):
         g = column[p]
+        out[p] = -1
         if g >= 0 and state[g] == 1 and (other[p] < 0 or within[other[p]] < 0):
             out[p] = g
-    return out
 
 
 @njit(cache=True, nogil=True)
-def _propagate(column, begin, value, left, domain, odd):  # type: ignore[no-untyped-def]
+def _propagate(column, begin, value, left, domain, odd, can):  # type: ignore[no-untyped-def]
+    """How many domains became smaller. *can* is room for a number of each entry."""
     one = np.uint64(1)
-    can = np.zeros(value.size, np.int32)
+    can[: value.size] = 0
     doubtful = np.zeros(begin.size, np.bool_)
     for p in range(column.size):
         g = column[p]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, overload
 
@@ -33,6 +33,8 @@ from velado.text import say, say_n
 
 Hashes = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]
+_PIECE = 1 << 16
+"""Counts read at once."""
 KINDS = ("release", "confirmed", "forgotten", "sealed")
 """What an entry may be. One of another kind is an error: passed over, it would be promised on as if it were not there."""
 
@@ -109,7 +111,7 @@ class Said(Protocol):
 class StoredCounts:
     """The counts of one release in the body of its entry, *counted* of them from *begin* on; *numbers* are those of its values.
 
-    They are read one column after the other, whenever they are asked for: those of all releases can be larger than all else.
+    They are read a piece at a time, whenever they are asked for: those of all releases can be larger than all else.
     """
 
     entry: Said
@@ -118,13 +120,45 @@ class StoredCounts:
     numbers: Ints32
 
     def _column(self, at: int) -> Ints32:
-        return np.frombuffer(self.entry.part(self.begin + 4 * at * self.counted, 4 * self.counted), "<i4")
+        return np.concatenate([piece for _, piece in self._pieces(at)])
+
+    def _pieces(self, at: int) -> Iterator[tuple[slice, Ints32]]:
+        """A column in pieces, each with where it stands."""
+        begin = self.begin + 4 * at * self.counted
+        for first in range(0, self.counted, _PIECE):
+            size = min(_PIECE, self.counted - first)
+            yield (
+                slice(first, first + size),
+                np.frombuffer(self.entry.part(begin + 4 * first, 4 * size), "<i4"),
+            )
 
     def by_group(self, groups: int) -> Entries:
         """The entries in the order of their groups, counts the caller's own."""
-        first, order = begins(self._column(0), groups)
-        value = self.numbers.astype(np.uint8)[self._column(1)[order]]
-        return first, value, self._column(2)[order].astype(np.int32)
+        first = self._begins(groups)
+        if first is None:
+            first, order = begins(self._column(0), groups)
+            value = self.numbers.astype(np.uint8)[self._column(1)[order]]
+            return first, value, self._column(2)[order].astype(np.int32)
+        value, count = np.empty(self.counted, np.uint8), np.empty(self.counted, np.int32)
+        for where, piece in self._pieces(1):
+            value[where] = self.numbers[piece]
+        for where, piece in self._pieces(2):
+            count[where] = piece
+        return first, value, count
+
+    def _begins(self, groups: int) -> Ints32 | None:
+        """Where the entries of each group begin; None where they do not stand in the order of their groups."""
+        ends, last = np.zeros(groups + 1, np.int32), 0
+        for _, piece in self._pieces(0):
+            if piece[0] < last or (piece[1:] < piece[:-1]).any():
+                return None
+            last = int(piece[-1])
+            least = int(piece[0])
+            if last < groups:
+                ends[least + 1 : last + 2] += np.bincount(piece - least).astype(np.int32)
+            else:
+                return None
+        return np.cumsum(ends, dtype=np.int32)
 
 
 @dataclass(frozen=True, repr=False)
@@ -433,12 +467,14 @@ def told_by(record: Record, k: int, trouble: str = "", pending: bool = False) ->
     """
     with_values = record.shown.all_counted
     found = certain_values(record.groups, record.shown, len(record.values)) if with_values else None
+    certain = None if found is None else int((found >= 0).sum())
+    del found  # room for the readers
     return ToldByReleases(
         releases=record.releases,
         k=k,
         inside=crowd_of(candidates_in(record.groups), k),
         exactly=crowd_of(candidates_exactly(record.groups), k),
-        certain=None if found is None else int((found >= 0).sum()),
+        certain=certain,
         trouble=trouble,
         pending=pending,
         sealed_anew=record.sealed_anew,
@@ -449,5 +485,7 @@ def told_by(record: Record, k: int, trouble: str = "", pending: bool = False) ->
 
 def _all_strangers(record: Record) -> bool:
     """Whether nobody of the newest release was shown before: first visits, or people whose names were written otherwise."""
-    here = record.groups[-1:] >= 0
-    return bool(record.releases > 1 and here.any() and not (here & (record.groups[:-1] >= 0)).any())
+    if record.releases < 2:
+        return False
+    here = record.groups[-1] >= 0
+    return bool(here.any()) and not any((here & (one >= 0)).any() for one in record.groups[:-1])

@@ -16,13 +16,14 @@ import numpy.typing as npt
 import polars as pl
 
 from velado.data.keys import Key
-from velado.data.schema import Schema
+from velado.data.schema import Column, Schema
 from velado.release.stream.manifest import FIRST, digest, manifest_bytes
 from velado.release.stream.records import AT, KEY, Batch, RecordReader, new_records
-from velado.release.stream.stream_settings import StreamSettings
+from velado.release.stream.stream_settings import PeopleSettings, StreamSettings, WindowSettings
 from velado.release.stream.units import PERSON, with_people
 from velado.release.stream.window_release import SINCE, Epoch, Outcome, WindowPublisher, table_bytes
 
+_WARM = 40
 INDEX = "_index"
 """Which window by time a record belongs to: whole sizes since 1970."""
 
@@ -147,7 +148,7 @@ class Stream:
         self.asked = asked
         self.reader = RecordReader(schema, asked)
         self.publisher = WindowPublisher(schema, asked, key)
-        self._schema = schema
+        self._schema, self._key = schema, key
         self._late_out = asked.window.by == "time" and bool(asked.record.time) and asked.window.late == "drop"
         self._tells_apart = bool(asked.record.time or asked.record.id)
 
@@ -179,6 +180,37 @@ class Stream:
                 return closed, state
             window, state = self._close(state, *cut)
             closed.append(window)
+
+    def warm(self) -> int:
+        """How many windows of made-up people were made, which nobody sees: what a first window loads and compiles is there then.
+
+        >>> from velado.testing.examples import stream_of_ages
+        >>> stream_of_ages(people=2, windows=1)[0].warm()
+        2
+        """
+        schema = Schema(
+            {
+                "who": Column("who", "identifier", person=True),
+                "number": Column("number", "quasi", "numeric", bounds=(0, 100)),
+                "text": Column("text", "quasi"),
+                "reading": Column("reading", "sensitive", "numeric"),
+            }
+        )
+        asked = StreamSettings(
+            schema="-",
+            method=self.asked.method,
+            window=WindowSettings(by="count", size=_WARM),
+            people=PeopleSettings(k=2),
+        )
+        stream = Stream(schema, asked, self._key)
+        told = [
+            b'{"who": "p%d", "number": %d, "text": "%s", "reading": %d}'
+            % (one, 7 * one % 90, (b"A", b"B")[one % 2], one % 9)
+            for _ in range(2)
+            for one in range(_WARM)
+        ]
+        closed, _ = stream.advance(stream.begin(), stream.reader.read(told, [0.0] * len(told)), 0.0)
+        return sum(one.table is not None for one in closed)
 
     def pending(self, state: StreamState) -> bool:
         """Whether windows were cut off that `finish` has still to tell: never, where `advance` makes their tables itself."""

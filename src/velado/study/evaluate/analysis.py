@@ -289,8 +289,7 @@ class Analysis:
     def quality(self) -> tuple[StudyRow, ...]:
         """Quality of every model and setting under every protocol over the seeds that report.
 
-        `drop_<quality>` is what it lost against the same model on the original rows, seed by seed, in the direction
-        that larger is worse. With a single seed the interval of accuracy is over its test rows.
+        `drop_<quality>`: what it lost against the same model on the original rows; with one seed the interval of accuracy is over its test rows.
         """
         numbers = (*SCORES, *(f"drop_{name}" for name in SCORES), MAJORITY, "seconds", "test_rows")
         cells = self._with_drops.filter(pl.col("seed").is_in(self.reported))
@@ -335,6 +334,8 @@ class Analysis:
                 for name in numbers
             }
             setting = ReleaseSetting(*values[:3])
+            if setting.is_original:  # against itself nothing is lost in any seed
+                found |= {name: found[name].alone for name in numbers if name.startswith("drop_")}
             out.append(StudyRow(setting=setting, seeds=part.height, numbers=MappingProxyType(found), **own))
         return tuple(out)
 
@@ -353,8 +354,7 @@ class Analysis:
     def tradeoff(self) -> tuple[StudyRow, ...]:
         """One row per setting under the study's protocol: `loss`, `risk`, and the mean `drop` over models.
 
-        The drop of a seed is averaged over the models first; its interval is over the seeds that report. A seed in which
-        a model is missing does not count: a mean over fewer models is not the same number.
+        A seed's drop is averaged over the models first; its interval is over the seeds that report. One in which a model is missing does not count.
         """
         metrics, drop = self.material.recipe.metrics, f"drop_{self.main}"
         told = self._over_models.filter(pl.col("seed").is_in(self.reported))

@@ -189,7 +189,7 @@ def anonymize(
         load_first_kernel()
         chosen = _method(method)
         inspection, beside, said = None, dict[str, bytes](), tuple[str, ...]()
-        source: Path | Table | pl.DataFrame
+        source: Path | Table
         if schema is None:
             source, inspection, beside["schema.toml"] = inferred(Path(file), reading)
             meaning = _rounded(inspection.schema, reading, round_intervals)
@@ -357,7 +357,7 @@ def _engine_lines(done: EnginePublished) -> Iterator[str | show.Note]:
     from velado.report.terminal import engine_lines, formula_warnings, minimality_warnings
 
     known = minimality_warnings(done.release.plan.goal)
-    warnings = [*done.facts.warnings, *known, *formula_warnings(done.facts.output.formulas)]
+    warnings = [*done.facts.warnings, *known, *formula_warnings(done.facts.output.formulas, by_engine=True)]
     yield from (show.warning(text) for text in warnings)
     reports = sorted(path.name for path in done.private.glob("report.*"))
     yield from engine_lines(done.facts, done.public, done.private / (reports[0] if reports else ""))

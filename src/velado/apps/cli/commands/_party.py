@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,14 +20,18 @@ from velado.apps.cli.commands._regress import coefficients
 from velado.apps.cli.error_display import STOPPED
 from velado.apps.cli.regression_account import AccountFlags, debit
 from velado.errors import ParameterError, ProtocolError
-from velado.text import language, say, told
+from velado.text import Sentence, language, say, told
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from velado.learning.crypto.fixed_point import Bounded, Columns
     from velado.learning.net.outputs import Ending
     from velado.learning.protocols.protocol import RoleName
     from velado.learning.regression.job import Job, Party
     from velado.report.blocks import Table
 
+LONGEST_WAIT = 31 * 24 * 60
 app = group(
     "party", help="Take part in a regression over several parties' rows: make keys, then run one role."
 )
@@ -100,7 +105,7 @@ def keygen(
     flags.needs_crypto()
     from velado.learning.net._mutual_tls import parse_address
     from velado.learning.net.identity import party_toml, public_file
-    from velado.learning.net.outputs import ROLES
+    from velado.learning.protocols.protocol import ROLES
     from velado.learning.regression.job import Party
 
     if address is not None and role != "evaluator":
@@ -187,19 +192,40 @@ def evaluator(
     listen: Annotated[
         str | None, option("--listen HOST:PORT", help="Where to listen, if not at the address in the job.")
     ] = None,
+    wait: Annotated[
+        float | None,
+        option("--wait MINUTES", help="How long to wait for the first party that calls; default: no limit."),
+    ] = None,
 ) -> None:
     """Add up what nobody can read; the others call it. Run it again after an interruption and it goes on."""
-    _run("evaluator", part, listen=listen)
+    if wait is not None and not 0 < wait <= LONGEST_WAIT:
+        raise ParameterError(
+            say("--wait cannot be {minutes:g}.", minutes=wait),
+            "It is how many minutes nobody may have called: more than 0, and at most a month.",
+            "Write for example --wait 60.",
+        )
+    _run("evaluator", part, listen=listen, wait=wait)
 
 
 @command("client", app)
 def client(
     part: PartyFlags,
-    table: Annotated[Path, option("--table FILE", help="This party's rows: CSV, Parquet or Arrow.")],
+    table: Annotated[
+        Path, option("--table FILE", help="This party's rows: CSV, Parquet, Arrow, a spreadsheet.")
+    ],
+    *,
+    schema: Annotated[
+        Path | None,
+        option("--schema -s FILE", help="Schema: how the file is read (decimal mark, missing values)."),
+    ] = None,
     account: AccountFlags,
+    reading: flags.ReadingFlags,
 ) -> None:
-    """Bring rows to a job; they do not leave this process. Run it again after an interruption and it goes on."""
-    _run("client", part, table, account)
+    """Bring rows to a job; they do not leave this process. Run it again after an interruption and it goes on.
+
+    A comma as decimal mark is found where the columns leave no doubt; `decimal = ","` in [table] of a schema says so.
+    """
+    _run("client", part, _Rows(table, schema, reading), account)
 
 
 @command("show", app)
@@ -208,7 +234,7 @@ def show(job: JobFile) -> None:
     flags.needs_crypto()
     from velado.learning.net._mutual_tls import certificate_in
     from velado.learning.net.identity import fingerprint, read_job
-    from velado.learning.net.outputs import ROLES
+    from velado.learning.protocols.protocol import ROLES
     from velado.learning.protocols.who_learns_what import learned, promise
     from velado.papers.regression.paper_masked import WITH_PAPER
 
@@ -217,17 +243,7 @@ def show(job: JobFile) -> None:
     out.result(
         {"digest": found.digest(), "job": found.to_dict(), "learned": facts.to_dict(language())},
         [
-            say(
-                "Job '{name}': {target} from {features} columns, protocol {protocol}, lambda {ridge}, {bits} fractional "
-                "bits, key {key_bits} bits",
-                name=found.name,
-                target=found.target.name,
-                protocol=found.protocol.name,
-                ridge=found.ridge,
-                features=len(found.features),
-                bits=str(found.bits),
-                key_bits=str(found.key_bits),
-            ),
+            *_agreed(found),
             say(
                 "Digest: {digest}. Compare it with the other parties before you start.", digest=found.digest()
             ),
@@ -256,6 +272,85 @@ def show(job: JobFile) -> None:
     )
 
 
+def _agreed(job: Job) -> Iterator[str | Table]:
+    """What a job's parties agree on, as one reads it who is to bring rows: columns, bounds, categories, limits."""
+    models = {
+        "linear": say("a linear model"),
+        "logistic": say("a logistic model (the target is 0 or 1)"),
+        "poisson": say("a Poisson model (the target is a count)"),
+    }
+    yield say(
+        "Job '{name}': {model} of {target}, protocol {protocol}",
+        name=job.name,
+        model=models[job.family],
+        target=job.target.name,
+        protocol=job.protocol.name,
+    )
+    parts = [(job.target, say("the target"))]
+    parts += [] if job.weight is None else [(job.weight, say("weight of the row"))]
+    parts += [(one, say("feature")) for one in job.features]
+    yield out.table(
+        say("Columns that every client's table must have"),
+        [say("column"), say("part"), say("values")],
+        [[name, part, values] for name, part, values in _columns_of(parts)],
+    )
+    unknown = say("a constant and {features} coefficients", features=len(job.features))
+    yield say(
+        "Fitted: {unknowns}, lambda {ridge}.",
+        unknowns=unknown if job.intercept else say("{features} coefficients", features=len(job.features)),
+        ridge=job.ridge,
+    )
+    yield say(
+        "Rows: at least {fewest:,} of every client, at most {most:,} of all together; at least {clients} clients.",
+        fewest=job.minimum_rows,
+        most=job.most_rows,
+        clients=job.minimum_clients,
+    )
+    if job.noise is None:
+        yield say(
+            "No column is summed in which fewer than {least} people differ from all others.",
+            least=job.least_cell,
+        )
+    if job.path != "none":
+        yield say("Coefficients at many penalties ({path}) are told too.", path=job.path)
+    if job.folds:
+        yield say("The penalty is chosen on {folds} parts of the rows held out in turn.", folds=job.folds)
+    yield say(
+        "Values are told apart to about 2^-{bits} of their column's span; the job ends {minutes:g} minutes after the first call.",
+        bits=job.bits,
+        minutes=job.minutes,
+    )
+    if job.protocol.provider is not None or job.protocol.client_holds_key:
+        yield say("Encryption with a Paillier key of {bits} bits.", bits=str(job.key_bits))
+
+
+def _columns_of(parts: Sequence[tuple[Bounded, Sentence]]) -> Iterator[tuple[str, str, str]]:
+    """Each column once: its bounds, or its categories with the reference first; products by their factors."""
+    told: set[str] = set()
+    for one, part in parts:
+        if one.factors:
+            yield say("{factors} (product)", factors=" x ".join(one.factors)), part, ""
+        elif not one.value:
+            yield (
+                one.name,
+                part,
+                say("{low:,} to {high:,}", low=_plain(one.low), high=_plain(one.high)),
+            )
+        elif one.column not in told:
+            told.add(one.column)
+            mine = [other.value for other, _ in parts if other.column == one.column]
+            rest = ", ".join(value for value in one.among if value not in mine)
+            yield (
+                one.column,
+                part,
+                say("{values}; reference: {rest}", values=", ".join(mine), rest=rest),
+            )
+
+
+def _plain(bound: Fraction) -> int | float:
+    return int(bound) if bound.denominator == 1 else float(bound)
+
+
 def event_sentence(event: str, facts: Mapping[str, object]) -> str:
     """What a runner tells of while it runs, as a sentence.
 
@@ -272,33 +367,62 @@ def event_sentence(event: str, facts: Mapping[str, object]) -> str:
         return say("Taken: {kind} from {peer}.", **facts)
     if event == "left":
         return say("The job goes on without {peer}: nothing came from it for too long.", **facts)
+    if event == "waiting" and facts["reason"]:
+        return say("{names} cannot be reached: {reason}. Trying again until the job's time is up.", **facts)
+    if event == "waiting":
+        return say("Nothing came for {seconds:,} seconds. Still waiting for {names}.", **facts)
     if event == "finished":
         return say("This party's part is done.")
     return say("The job ended without a result.")
 
 
+@dataclass(frozen=True)
+class _Rows:
+    """A client's table, and how its file is read."""
+
+    file: Path
+    schema: Path | None
+    reading: flags.ReadingFlags
+
+    def columns(self, job: Job) -> Columns:
+        """The job's columns: of a plain file without a data frame library, which starting a client would mostly be spent on."""
+        from velado.learning.net.runner import job_columns, read_columns
+
+        if self.schema is None and self.reading == flags.ReadingFlags():
+            return read_columns(self.file, job)
+        from velado.apps.cli.regression_rows import read_rows
+        from velado.data.io import read_schema
+        from velado.learning.regression.table_columns import columns_in
+
+        declared = None if self.schema is None else read_schema(self.schema)
+        table = read_rows(self.file, self.reading, declared)
+        return columns_in(table, job_columns(job), None if declared is None else declared.decimal)
+
+
 def _run(
     role: RoleName,
     part: PartyFlags,
-    table: Path | None = None,
+    rows: _Rows | None = None,
     account: AccountFlags | None = None,
     listen: str | None = None,
+    wait: float | None = None,
 ) -> None:
     flags.needs_crypto()
     from velado.learning.net import outputs
     from velado.learning.net.identity import open_identity, read_job
-    from velado.learning.net.runner import JOURNAL, Runner, read_columns, read_paillier
+    from velado.learning.net.runner import JOURNAL, Runner, read_paillier
+    from velado.learning.protocols.protocol import ROLES
     from velado.papers.regression.paper_masked import WITH_PAPER
     from velado.randomness import Tape
 
     job = read_job(part.job, WITH_PAPER)
     passphrase = passphrase_of(part.passphrase_file)
     identity = open_identity(part.identity, passphrase)
-    columns = None if table is None else read_columns(table, job)
+    columns = None if rows is None else rows.columns(job)
     # A run that goes on from its journal says the same noise again, and was paid when it began.
     begun = (part.output / JOURNAL).exists()
-    if table is not None and account is not None and not begun:
-        paid = debit(table, job, account, Tape.fresh_seed().hex())
+    if rows is not None and account is not None and not begun:
+        paid = debit(rows.file, job, account, Tape.fresh_seed().hex())
         if paid is not None and not out.manner().silent:
             out.note(paid)
     private = read_paillier(identity, passphrase, job) if role == "provider" else None
@@ -317,7 +441,7 @@ def _run(
     def hear(event: str, facts: Mapping[str, object]) -> None:
         known = {
             "name": identity.name,
-            "role": outputs.ROLES.get(role, role),
+            "role": ROLES.get(role, role),
             "digest": job.digest()[:16],
             **facts,
         }
@@ -341,6 +465,7 @@ def _run(
         columns=columns,
         private=private,
         listen=listen or "",
+        wait=math.inf if wait is None else wait,
         told=hear,
         stop=stop,
     )
@@ -372,7 +497,7 @@ def _ended(job: Job, ending: Ending, output: Path, written: list[str]) -> Iterat
     if ending.fit is None:
         yield say("This party does not learn the coefficients.")
     else:
-        yield coefficients(say("Coefficients"), ending.fit)
+        yield from coefficients(say("Coefficients"), ending.fit)
     yield from counted_sentences(job, ending)
     yield say("Written in {folder}: {files}", folder=output, files=", ".join(written))
     if ending.untold:

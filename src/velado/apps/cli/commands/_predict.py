@@ -14,7 +14,7 @@ from velado.apps.cli.app import OneOf, argument, command, option
 from velado.apps.cli.commands._party import PassphraseFile, passphrase_of
 from velado.apps.cli.commands._regress import UNSAFE
 from velado.errors import ParameterError, SchemaError
-from velado.text import say
+from velado.text import say, say_n
 
 if TYPE_CHECKING:
     from velado.learning.crypto.fixed_point import Bounded
@@ -107,13 +107,16 @@ def _columns(
     """The features of every row, made from the columns of a table."""
     import polars as pl
 
-    from velado.apps.cli.regression_rows import number_columns, read_rows
+    from velado.apps.cli.regression_rows import read_rows
     from velado.data.io import read_schema
     from velado.learning.regression.design_matrix import made_columns
+    from velado.learning.regression.table_columns import number_columns
 
-    table = read_rows(file, reading, None if schema is None else read_schema(schema))
+    declared = None if schema is None else read_schema(schema)
+    table = read_rows(file, reading, declared)
     plain = [one.name for one in features if not one.value and not one.factors]
-    numbers = number_columns(table, plain) if plain else {}
+    decimal = None if declared is None else declared.decimal
+    numbers = number_columns(table, plain, decimal) if plain else {}
     texts = {one.column: one for one in features if one.value}
     absent = [name for name in texts if name not in table.frame.columns]
     if absent:
@@ -137,6 +140,22 @@ def _in_the_clear(
     scores = model.predict({name: np.asarray(values, dtype=np.float64) for name, values in made.items()})
     _write_scores(output, model.target, scores)
     warnings = [show.warning(UNSAFE)] if model.promise.unsafe else []
+    beyond = np.zeros(len(scores), dtype=bool)
+    for one in model.features:
+        values = np.asarray(made[one.name], dtype=np.float64)
+        beyond |= (values < float(one.low)) | (values > float(one.high))
+    if "job" in model.how and beyond.any():
+        warnings.append(
+            show.warning(
+                say_n(
+                    "{n:,} row of {rows:,} lies outside the bounds that the model was fitted within: row {first:,}. What it says there is a guess.",
+                    "{n:,} rows of {rows:,} lie outside the bounds that the model was fitted within, the first is row {first:,}. What it says there is a guess.",
+                    int(beyond.sum()),
+                    rows=beyond.size,
+                    first=int(beyond.argmax()) + 1,
+                )
+            )
+        )
     show.result(
         {"rows": len(scores), "file": str(output), "promise": model.promise.to_dict()},
         [*warnings, _scored(len(scores), model.target, output)],

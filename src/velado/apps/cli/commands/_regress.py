@@ -78,7 +78,7 @@ def regress(
         bool | None,
         option(
             "--bounds-from-data/--declared-bounds",
-            help="Read bounds that nobody declared off the rows, or refuse; read off by default, not with noise.",
+            help="Read bounds and categories that nobody declared off the rows, or refuse; read off by default, not with noise.",
         ),
     ] = None,
     family: Annotated[
@@ -152,14 +152,20 @@ def regress(
             "Write for example --simulate 10; for real parties see `velado party --help`.",
         )
     flags.needs_crypto()
+    import polars as pl
+
     from velado.apps.cli import regression_rows as rows
     from velado.data.io import read_schema
     from velado.data.staging import write_folder
+    from velado.learning.crypto.fixed_point import FixedPoint
+    from velado.learning.regression.design_matrix import refuse_neither
     from velado.learning.regression.job import Family, Job, Party
     from velado.learning.regression.penalty_path import PathKind
+    from velado.learning.regression.table_columns import category_columns, number_columns
     from velado.papers.regression.paper_masked import WITH_PAPER
     from velado.randomness import Tape
 
+    chosen_family = one_of(family, get_args(Family), "--family")
     chosen = WITH_PAPER[one_of(protocol, tuple(WITH_PAPER), "--protocol")]
     if standard_errors and chosen.pooled is None:
         raise ParameterError(
@@ -181,13 +187,25 @@ def regress(
     asked = [*named, target] if named or target not in table.frame.columns else list(table.frame.columns)
     if weight is not None and weight not in asked:
         asked.append(weight)
-    texts, listed = rows.category_columns(table, asked, declared)
-    numbers = rows.number_columns(table, [name for name in asked if name not in texts])
     from_data = not noisy if bounds_from_data is None else bounds_from_data
+    texts, listed = category_columns(table, asked, declared, from_data)
+    if weight in texts:
+        raise ParameterError(
+            say("--weight '{weight}' is a column of categories.", weight=weight),
+            "A weight says how much a row counts: a number, 0 or more.",
+            "Choose a column of numbers, or leave --weight out.",
+        )
+    decimal = None if declared is None else declared.decimal
+    numbers = number_columns(table, [name for name in asked if name not in texts], decimal)
     given = list(bounds or ())
-    if family == "logistic" and target in numbers and not any(one.startswith(f"{target}=") for one in given):
+    if (
+        chosen_family == "logistic"
+        and target in numbers
+        and not any(one.startswith(f"{target}=") for one in given)
+    ):
         given.append(f"{target}=0:1")  # a logistic target has no others
     limits, read_off = rows.bounds_for(numbers, given, declared, from_data)
+    read_off += [name for name in texts if declared is not None and declared.columns[name].values is None]
     hot = {name: rows.one_hot(name, values) for name, values in listed.items()}
     if target in hot and len(hot[target]) != 1:
         raise ParameterError(
@@ -202,11 +220,39 @@ def regress(
         for feature in (hot[name] if name in hot else [limits[name]])
     ]
     parts += rows.interactions_in(interactions or "", parts)
+    height = table.frame.height
+    if height // simulate < minimum_rows:
+        raise ParameterError(
+            say(
+                "--simulate {clients} deals {rows:,} rows out in parts of {part:,}; every client needs {least:,}.",
+                clients=simulate,
+                rows=height,
+                part=height // simulate,
+                least=minimum_rows,
+            ),
+            "The sums of few rows tell much about each of them.",
+            say(
+                "Simulate at most {most:,} clients, or give a smaller --minimum-rows.",
+                most=height // minimum_rows,
+            )
+            if height >= minimum_rows
+            else say("Give more rows, or a smaller --minimum-rows."),
+        )
+    if chosen_family == "logistic" and target in numbers:
+        refuse_neither(numbers[target].cast(pl.Float64).to_numpy(), target)
+    if not noisy:  # noise clips
+        encoding = FixedPoint(tuple(limits.values()), 0)
+        for (
+            name,
+            column,
+        ) in (
+            numbers.items()
+        ):  # before rows are dealt out, so that they are counted and numbered as in the file
+            encoding.encode(name, rows.cells_of(column))
     parties = [Party("evaluator", "evaluator")]
     if chosen.provider is not None:
         parties.append(Party("provider", "provider"))
     parties += [Party(f"client-{place + 1}", "client") for place in range(simulate)]
-    height = table.frame.height
     job = Job(
         file.stem,
         chosen,
@@ -223,7 +269,7 @@ def regress(
         key_bits=key_bits,
         intercept=intercept,
         minimum_rows=minimum_rows,
-        family=one_of(family, get_args(Family), "--family"),
+        family=chosen_family,
         weight=None if weight is None else limits[weight],
         path=one_of(path, get_args(PathKind), "--path"),
         folds=folds,
@@ -290,15 +336,15 @@ def _files(job: Job, fit: Fit) -> dict[str, bytes]:
 def _view(
     job: Job, fit: Fit, output: Path, read_off: list[str], looked_at: Fit
 ) -> Iterator[str | show.Note | Table]:
-    from velado.learning.net.outputs import ROLES
+    from velado.learning.protocols.protocol import ROLES
     from velado.learning.protocols.who_learns_what import short_key
     from velado.learning.regression.coefficient_table import cautions, facts_of, path_facts, path_rows
 
     if read_off:
         yield show.warning(
             say(
-                "the bounds of {columns} were read off the rows. Real parties must declare them: bounds that follow the "
-                "rows tell their least and largest values.",
+                "the bounds or categories of {columns} were read off the rows. Real parties must declare them: what follows the "
+                "rows tells their least and largest values, or which there are.",
                 columns=", ".join(read_off),
             )
         )
@@ -307,7 +353,7 @@ def _view(
         yield show.warning(UNSAFE)
     if short_key(job):
         yield show.warning(short_key(job))
-    yield coefficients(
+    yield from coefficients(
         say(
             "Regression of '{target}' over the rows of {clients} clients, protocol {protocol}",
             target=fit.target,
@@ -343,9 +389,11 @@ def _view(
         )
 
 
-def coefficients(title: Sentence, fit: Fit) -> Table:
-    """The coefficients of a fit, with what goes with them where it has it: errors, t, p, intervals, VIF, odds ratios."""
-    from velado.learning.regression.coefficient_table import coefficient_rows
+def coefficients(title: Sentence, fit: Fit) -> Iterator[Table]:
+    """The coefficients of a fit, with what goes with them where it has it: errors, t, p, intervals, VIF; and odds or rate ratios."""
+    from velado.learning.regression.coefficient_table import coefficient_rows, ratio_rows
 
-    head, rows = coefficient_rows(fit)
-    return show.table(title, head, rows)
+    yield show.table(title, *coefficient_rows(fit))
+    head, rows = ratio_rows(fit)
+    if rows:
+        yield show.table("", head, rows)

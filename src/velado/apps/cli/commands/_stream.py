@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable
 from dataclasses import replace
@@ -38,6 +39,9 @@ def stream(
 
     Ends when its input ends, or on Ctrl+C or SIGTERM; started again it goes on where it was.
     """
+    # A window is hundreds of small steps. Handing each to a thread and waiting for it costs most of a window's time where other
+    # programs want the processor too. Who sets the variable keeps it; Polars is not loaded yet.
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")
     from velado.release.stream.stream_settings import read_stream
 
     settings = read_stream(config)

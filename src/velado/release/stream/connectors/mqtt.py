@@ -122,7 +122,7 @@ class MqttSource:
         self.ended = False
         self._journal, self._replay = journal, Replay(journal, position or 0)
         self._waiting, self._most = deque[Any](), asked.queue
-        self._arrived, self._closed = threading.Event(), False
+        self._arrived, self._closed, self._polled = threading.Event(), False, threading.Event()
         self._topic = asked.topic
         self._client = mqtt_client(asked.login, folder, asked.client)
         self._client.on_connect = self._connected
@@ -137,6 +137,13 @@ class MqttSource:
         again = self._replay.some()
         if again is not None:
             return again
+        self._polled.set()
+        try:
+            return self._gathered(seconds)
+        finally:
+            self._polled.clear()
+
+    def _gathered(self, seconds: float) -> Arrived:
         payloads: list[bytes] = []
         times: list[float] = []
         until = time.monotonic() + _GATHER
@@ -152,9 +159,10 @@ class MqttSource:
         return Arrived(payloads, times, self._journal.end)
 
     def _take(self, client: Any, userdata: Any, message: Any) -> None:
-        """In the client's thread, which reads no further while the queue is full."""
-        while len(self._waiting) >= self._most and not self._closed:
-            time.sleep(_PAUSE)
+        """In the client's thread, which reads no further while the queue is full, or while windows are made: it would only be in their way."""
+        while not self._closed and not (len(self._waiting) < self._most and self._polled.wait(_PAUSE)):
+            if len(self._waiting) >= self._most:
+                time.sleep(_PAUSE)
         self._waiting.append(message)
         if not self._arrived.is_set():
             self._arrived.set()

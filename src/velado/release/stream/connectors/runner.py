@@ -161,6 +161,8 @@ class _Loop:
 
     def run(self, state: StreamState, position: Any, stop: Callable[[], bool], tell: Tell) -> StreamRun:
         """Until the source ends or it is to stop; the last save holds what is then open."""
+        if not self._asked.source.whole:  # somebody waits for the first window as for the others
+            self._stream.warm()
         if self._stream.pending(state):  # a killed run had cut windows and not told them
             state = self._out([], state, position, tell, time.time())
         while not (stop() or self._source.ended or self._stream.ended(state)):
