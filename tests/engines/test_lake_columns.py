@@ -237,10 +237,13 @@ def test_rows_of_several_folders_come_in_the_order_of_their_files(ending: str, t
         assert some.is_sorted() and 18_000 < some.len() < 22_000
 
 
-@pytest.mark.parametrize("name", ["b.csv.gz", "n/b.xlsx", "b.zip"])
+@pytest.mark.parametrize(
+    "name", ["b.csv.gz", "n/b.xlsx", "b.zip", "part-00001", "b.dat", "n/b.jsonl", "b.csv.zst", "b.orc"]
+)
 def test_a_folder_leaves_out_no_table_without_a_word(name: str, tmp_path: Path) -> None:
     put(rows(2), tmp_path / "lake/a.parquet")
     (tmp_path / "lake/README.md").write_text("what lies here")
+    (tmp_path / "lake/LICENSE").write_text("whose it is")
     (tmp_path / "lake/_SUCCESS").write_text("")
     assert lake_files(tmp_path / "lake") == [tmp_path / "lake/a.parquet"]
     (tmp_path / "lake" / name).parent.mkdir(exist_ok=True)

@@ -2,8 +2,10 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,7 +15,9 @@ from tests.engines.test_lake import nothing_published, release, schema, stays
 
 from velado.apps.cli import run
 from velado.data.schema import Schema
-from velado.errors import ParameterError, TableError
+from velado.engines.duckdb_source import DuckDBSource
+from velado.engines.row_source import FileSink, Recoding
+from velado.errors import EngineError, ParameterError, TableError
 from velado.release.anonymize import anonymize
 from velado.study.engine_run import publish_files
 
@@ -137,3 +141,38 @@ def test_what_the_commands_say_of_a_lake_is_true(
     assert re.search(r"Table: 2 files, 400 rows", capsys.readouterr().out)
     recipe = "out/private/recipe.toml"
     assert "whatever `velado anonymize` takes" in Path(recipe).read_text()
+
+
+def test_a_type_that_duckdb_does_not_read_is_one_sentence(tmp_path: Path) -> None:
+    half = pa.table({"age": pa.array(np.arange(9, dtype=np.float16)), "sex": ["F"] * 9})
+    with pa.OSFile(str(tmp_path / "half.arrow"), "wb") as file, pa.ipc.new_file(file, half.schema) as writer:
+        writer.write_table(half)
+    with pytest.raises(TableError, match="a type that DuckDB does not read"):
+        release(tmp_path / "half.arrow", tmp_path)
+    assert nothing_published(tmp_path)
+
+
+@pytest.mark.parametrize("wrong", ["more", "fewer", "blank"])
+def test_an_engine_that_writes_something_else_publishes_nothing(
+    wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A column that was to stay, one that is missing, a row that the schema leaves out: the written table is looked at."""
+    meaning = schema()
+    frame = stays(300).with_columns(note=pl.lit("x"))
+    if wrong == "blank":
+        frame = frame.with_columns(sex=pl.when(pl.int_range(300) % 10 > 0).then("sex"))
+        sex = replace(meaning.columns["sex"], missing="suppress")
+        meaning = replace(meaning, columns={**meaning.columns, "sex": sex})
+        monkeypatch.setattr(DuckDBSource, "filled", lambda self, columns, blanks: self)
+    else:
+        write = DuckDBSource.write
+
+        def other(self: DuckDBSource, recoding: Recoding, sink: FileSink) -> int:
+            columns = (*recoding.columns, "note") if wrong == "more" else recoding.columns[:-1]
+            return write(self, replace(recoding, columns=columns), sink)
+
+        monkeypatch.setattr(DuckDBSource, "write", other)
+    frame.write_parquet(tmp_path / "stays.parquet")
+    with pytest.raises(EngineError, match=r"other columns than were planned|not the one that was planned"):
+        release(tmp_path / "stays.parquet", tmp_path, meaning, undeclared="drop", suppression=0.2)
+    assert nothing_published(tmp_path)

@@ -99,7 +99,16 @@ class _Found:
     left_out: pl.DataFrame | None = None
 
 
+_SERVER = ("postgresql:/", "postgres:/")  # as a path has them: with one stroke less than the address
+
+
 def _read_file(path: Path, wanted: Wanted) -> _Found:
+    if str(path).startswith(_SERVER):
+        raise ParameterError(
+            "The address of a server was given where a file is read.",
+            "It is not repeated here because it may hold a password.",
+            "Use velado.publish_table, or `velado anonymize`, `inspect`, `verify` or `measure` with --table.",
+        )
     try:
         if path.is_dir():
             raise TableError(

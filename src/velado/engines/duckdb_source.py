@@ -296,10 +296,12 @@ class DuckDBSource:
         return f", KV_METADATA {{'ARROW:schema': '{told}'}}"
 
     def fingerprint(self) -> bytes:
-        """A digest of the files' bytes, or of the answer's where rows were handed in."""
+        """A digest of the files' bytes, or where there are none of the rows, whatever their order."""
         if self.files:
             return bytes_digest(self.files)
-        return hashlib.sha256(self.frame().hash_rows().sort().to_numpy().tobytes()).digest()
+        row = f"hash({', '.join(self._cells)})"
+        found = self._ask(f"SELECT count(*), sum({row}::HUGEINT), bit_xor({row}) FROM {{rows}}").fetchall()
+        return hashlib.sha256(repr(found).encode()).digest()
 
     def unchanged(self) -> None:
         """Nothing, if the files are those that were first counted; else an error."""
@@ -385,7 +387,7 @@ class DuckDBSource:
         try:
             return work()
         except duckdb.OutOfMemoryException:
-            raise _no_room() from None
+            raise no_room() from None
         except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
             raise damaged_part(str(error), self.parts) or TableError(
                 say("The rows of '{name}' cannot be read.", name=self.name),
@@ -395,7 +397,7 @@ class DuckDBSource:
         except duckdb.IOException as error:
             self.unchanged()
             if writes is None and "write" in str(error).lower():
-                raise _no_room() from None  # what does not fit in memory could not be set aside
+                raise no_room() from None  # what does not fit in memory could not be set aside
             if writes is not None:
                 raise OutputError(
                     say("'{path}' cannot be written.", path=writes.name),
@@ -466,7 +468,12 @@ class DuckDBTables:
 D = TypeVar("D", bound=DuckDBSource)
 
 
-def _no_room() -> EngineError:
+def no_room() -> EngineError:
+    """The error that neither memory nor the disk has room for what is set aside.
+
+    >>> no_room().what
+    'DuckDB ran out of memory, or of disk space to spill to.'
+    """
     return EngineError(
         "DuckDB ran out of memory, or of disk space to spill to.",
         "Nothing was published.",
@@ -500,7 +507,7 @@ def open_files(
     # A Parquet file's statistics leave NaN out, and DuckDB would conclude from them that no cell is one.
     connection.execute("SET disabled_optimizers = 'statistics_propagation'")
     if found.handed is not None:
-        connection.register("arrow_files", found.handed)
+        _registered(connection, "arrow_files", found.handed)
     name = paths[0].name if len(paths) == 1 else say_n("{n:,} file", "{n:,} files", len(paths))
     source = DuckDBSource(
         name=name,
@@ -535,9 +542,23 @@ def of_arrow(table: pa.Table, *, name: str = "table", memory: str | None = None)
     refuse_alike(table.column_names)
     connection = connect(threads(), memory, "")
     places = [f"f{at}" for at in range(table.num_columns)]
-    connection.register("handed_in", table.rename_columns(places))
+    _registered(connection, "handed_in", table.rename_columns(places))
     source = DuckDBSource(name, connection, "handed_in", pa.schema([(p, pa.string()) for p in places]), 0)
     return counted_source(source, table.column_names)
+
+
+def _registered(connection: Any, name: str, rows: Any) -> None:
+    import duckdb
+
+    try:
+        connection.register(name, rows)
+    except duckdb.Error:
+        connection.close()
+        raise TableError(
+            "A column has a type that DuckDB does not read.",
+            "Nothing was read.",
+            "Write it with a plainer type, as 32-bit for 16-bit floats, or use --engine memory.",
+        ) from None
 
 
 def _with_cells(source: D, changed: Mapping[str, str]) -> D:

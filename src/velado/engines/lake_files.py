@@ -8,10 +8,16 @@ from collections.abc import Sequence
 from fnmatch import fnmatch
 from pathlib import Path, PurePath
 
-from velado.data.formats import expected_format
 from velado.engines.places import ARROW, CSV, PARQUET
 from velado.errors import TableError
 from velado.text import say
+
+_BESIDE = (
+    *(".md", ".rst", ".html", ".pdf", ".crc", ".toml", ".yaml", ".yml", ".ini", ".cfg", ".log", ".sql"),
+    *(".py", ".r", ".sh", ".ipynb", ".png", ".svg", ".jpg"),
+)
+_PAPERS = ("README", "LICENSE", "LICENCE", "CHANGELOG", "NOTICE", "MAKEFILE")
+"""What lies beside tables and holds no rows: anything else that a folder does not stand for is refused by name."""
 
 
 def lake_files(place: str | Path) -> list[Path]:
@@ -68,11 +74,11 @@ def lake_root(place: str | Path) -> Path:
 
 
 def _refuse_tables_not_read(below: Sequence[Path], root: Path) -> None:
-    """Nothing, unless files that velado reads one by one alone lie in the folder: rows would be missing without a word."""
+    """Nothing, unless files lie in the folder that may hold rows and are not read: these would be missing without a word."""
     rest = [
         path
         for path in below
-        if not is_hidden(path, root, ()) and not _is_table(path, root) and _is_read_alone(path.name)
+        if not is_hidden(path, root, ()) and not _is_table(path, root) and _may_hold_rows(path.name)
     ]
     if rest:
         raise TableError(
@@ -86,9 +92,9 @@ def _refuse_tables_not_read(below: Sequence[Path], root: Path) -> None:
         )
 
 
-def _is_read_alone(name: str) -> bool:
-    format = expected_format(name)
-    return format is not None and (format.read is not None or format.unpack is not None)
+def _may_hold_rows(name: str) -> bool:
+    # Whatever its ending, or without one: Hadoop calls a part of a table part-00001.
+    return PurePath(name).suffix.lower() not in _BESIDE and PurePath(name).stem.upper() not in _PAPERS
 
 
 def _is_table(path: Path, root: Path) -> bool:

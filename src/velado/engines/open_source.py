@@ -8,6 +8,7 @@ from typing import Literal
 
 from velado.data.schema import Schema
 from velado.engines.attached_database import database_kind, open_database
+from velado.engines.attached_server import open_server
 from velado.engines.duckdb_source import open_files
 from velado.engines.lake_files import lake_files
 from velado.engines.places import DATABASES, REMOTE, SERVERS
@@ -38,7 +39,7 @@ def local_files(place: str) -> list[Path]:
     >>> local_files("s3://bucket/*.parquet")
     []
     """
-    return [] if place.startswith(REMOTE) else lake_files(place)
+    return [] if place.startswith((*REMOTE, *SERVERS)) else lake_files(place)
 
 
 def open_source(
@@ -49,10 +50,12 @@ def open_source(
     table: str | None = None,
     engine: Reader = "duckdb",
     memory: str | None = None,
+    attach: bool = False,
 ) -> RowSource:
     """The rows of *place*: a *table* of a server or of a database in a file, or a file, a folder or a pattern of files.
 
-    *engine* reads files of this machine; databases and s3:// addresses are read by DuckDB.
+    *engine* reads files of this machine; databases and s3:// addresses are read by DuckDB. A server answers itself, unless
+    DuckDB is to *attach* it and copy the table.
 
     *folder* is private: what does not fit in *memory* spills to it. Whoever opens closes.
 
@@ -62,7 +65,9 @@ def open_source(
     """
     room_of(memory)  # a size that none is refused before anything is read
     opened: RowSource
-    if place.startswith(SERVERS):
+    if place.startswith(SERVERS) and attach:
+        opened = open_server(place, table or "", folder, memory=memory)
+    elif place.startswith(SERVERS):
         opened = open_table(place, table or "", memory=memory)
     elif place.startswith(REMOTE):
         opened = open_remote(place, folder, memory=memory)

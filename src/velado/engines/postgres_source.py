@@ -43,7 +43,7 @@ _SERVER = "pg_postmaster_start_time()::text, current_database()::text"
 # What a cell becomes on its way here, by the server's type: the Arrow type, the SQL type, and how it is cast.
 _WHOLE, _REAL = (pa.int64(), "int8", "{}::int8"), (pa.float64(), "float8", "{}::float8")
 _TEXT = (pa.string(), "text", '{}::text COLLATE "C"')
-_KINDS = {
+KINDS = {
     **dict.fromkeys((20, 21, 23), _WHOLE),
     **dict.fromkeys((700, 701), _REAL),
     **dict.fromkeys((18, 19, 25, 1042, 1043, 1700, 2950), _TEXT),
@@ -52,6 +52,42 @@ _KINDS = {
     1114: (pa.timestamp("us"), "timestamp", "{}"),
     1184: (pa.timestamp("us"), "timestamp", "({} AT TIME ZONE 'UTC')"),
 }
+"""By the server's number of a type."""
+
+
+def cell_of(column: str, kind: int) -> str:
+    """The SQL of a column of a relation `r` on its way here, whose type has that number.
+
+    >>> cell_of("age", 23)
+    'r."age"::int8'
+    """
+    return KINDS[kind][2].format(f"r.{_quoted(column)}")
+
+
+def no_table(table: str) -> TableError:
+    """The error that a server does not have a table.
+
+    >>> no_table("stays").what
+    "There is no table 'stays' on the server."
+    """
+    return TableError(
+        say("There is no table '{table}' on the server.", table=table),
+        "Nothing was read.",
+        "Check the name; a schema is written before it, as in ward.stays.",
+    )
+
+
+def odd_type(column: str) -> TableError:
+    """The error that a column of a server cannot be published.
+
+    >>> odd_type("place").what
+    "Column 'place' has a type that cannot be published from a server yet."
+    """
+    return TableError(
+        say("Column '{name}' has a type that cannot be published from a server yet.", name=column),
+        "Only texts, numbers, dates and yes/no values can be compared and published.",
+        "Make a view without it, or with the column as text.",
+    )
 
 
 @contextmanager
@@ -458,26 +494,18 @@ def within(connection: Any, table: str) -> PostgresSource:
     try:
         shown = connection.execute(f"SELECT * FROM {relation} LIMIT 0").description
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
-        raise TableError(
-            say("There is no table '{table}' on the server.", table=table),
-            "Nothing was read.",
-            "Check the name; a schema is written before it, as in ward.stays.",
-        ) from None
+        raise no_table(table) from None
     except psycopg.Error:
         with _told(table):
             raise
     odd = [
         column.name
         for column in shown
-        if column.type_code not in _KINDS and not _is_listed(connection, column)
+        if column.type_code not in KINDS and not _is_listed(connection, column)
     ]
     if odd:
-        raise TableError(
-            say("Column '{name}' has a type that cannot be published from a server yet.", name=odd[0]),
-            "Only texts, numbers, dates and yes/no values can be compared and published.",
-            "Make a view without it, or with the column as text.",
-        )
-    kinds = [_KINDS.get(column.type_code, _TEXT) for column in shown]
+        raise odd_type(odd[0])
+    kinds = [KINDS.get(column.type_code, _TEXT) for column in shown]
     names = [f"r.{_quoted(column.name)}" for column in shown]
     source = PostgresSource(
         table,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -28,16 +27,6 @@ class RemoteFiles(DuckDBSource):
 
     place: str = ""
     listing: tuple[tuple[Any, ...], ...] = ()
-
-    def fingerprint(self) -> bytes:
-        """A digest of the rows, whatever their order."""
-        row = f"hash({', '.join(f'f{at}' for at in range(len(self.types)))})"
-        found = self.tried(
-            lambda: self.connection.execute(
-                f"SELECT count(*), sum({row}::HUGEINT), bit_xor({row}) FROM {self.relation}"
-            ).fetchall()
-        )
-        return hashlib.sha256(repr(found).encode()).digest()
 
     def unchanged(self) -> None:
         """Nothing, if the files are those that were first counted; else an error."""

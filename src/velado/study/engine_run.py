@@ -148,7 +148,8 @@ def publish_files(
     """The release of the table in the files of *place* stands in folder *out*, or an error is raised.
 
     *place* is a file, a folder or a pattern of CSV or Parquet files that are one table, a DuckDB or SQLite file with a *table*, or an
-    s3:// address of Parquet files; *engine* reads it, holding at most *memory* (e.g. "3GB"); *plan* says how it is
+    s3:// address of Parquet files, or a postgresql:// address with a *table* that DuckDB's own extension copies (`publish_table` leaves the
+    rows where they are); *engine* reads it, holding at most *memory* (e.g. "3GB"); *plan* says how it is
     grouped. The table is written in *format*, by default that of the files. Everything else is as for `publish`;
     what an engine cannot do yet is refused.
 
@@ -213,7 +214,9 @@ def run_on_files(
     clock = StepClock(progress, STEPS)
     file = f"table.{recipe.format}"
     with staged_folder(out, force, reads) as staged:
-        source = open_source(place, recipe.schema, staged.scratch, table=table, engine=engine, memory=memory)
+        source = open_source(
+            place, recipe.schema, staged.scratch, table=table, engine=engine, memory=memory, attach=True
+        )
 
         def write(recoding: Recoding) -> RowSource:
             path = staged.file(f"{PUBLIC}/{file}")

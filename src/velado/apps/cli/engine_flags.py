@@ -106,6 +106,8 @@ class RowSourceFlags:
         >>> RowSourceFlags().scans("lake/*.parquet"), RowSourceFlags(engine="memory").scans("lake/*.parquet")
         (True, False)
         """
+        if source.startswith(SERVERS):
+            return True  # copied by DuckDB, as nobody else was asked to
         if source.startswith(REMOTE) or is_database(source):
             if self.engine in ("memory", "spark"):
                 raise ParameterError(
@@ -199,6 +201,28 @@ class EngineFlags(RowSourceFlags):
     to_table: Annotated[
         str | None, option("--to-table NAME", help="The published table's name on that server.")
     ] = None
+
+    def serves(self, source: str) -> bool:
+        """As above; a server's table that DuckDB is to copy into files is not served by the server.
+
+        >>> EngineFlags(table="a", engine="duckdb").serves("postgresql:///x")
+        False
+        """
+        if not (source.startswith(SERVERS) and self.engine == "duckdb"):
+            return super().serves(source)
+        if self.to is not None or self.to_table is not None:
+            raise ParameterError(
+                "--engine duckdb and a table to be written on a server were both given.",
+                "DuckDB copies the rows and publishes them into files; into a table they are written by the server itself.",
+                "Leave --engine out, or --to and --to-table.",
+            )
+        if self.table is None:
+            raise ParameterError(
+                say("A postgresql:// source needs {flag}.", flag="--table"),
+                "Which table is read must be said.",
+                "Add --table NAME.",
+            )
+        return False
 
     @property
     def _names(self) -> dict[str, str | None]:

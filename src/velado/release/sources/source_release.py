@@ -327,6 +327,12 @@ def plan_release(
         codes, counted = count_rows(codes)
         chosen = replace(prepared.chosen, why=join((prepared.chosen.why, why)))
         prepared = replace(prepared, codes=codes, counted=counted, chosen=chosen)
+    elif method.takes == "either" and rows <= _most_rows(method):
+        why = say(
+            "Rows of {engine} stand in no order, so whole tuples are grouped; memory takes so few rows one by one.",
+            engine=prepared.source.engine,
+        )
+        prepared = replace(prepared, chosen=replace(prepared.chosen, why=join((prepared.chosen.why, why))))
     data = prepared.data
     seen = data.weighted(weights)
     if codes.place is not None:  # every entry is a row, and told so

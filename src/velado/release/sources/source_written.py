@@ -108,6 +108,12 @@ def check_written(plan: PlannedRelease, written: RowSource, *, values: bool = Fa
     'check_written'
     """
     quasi = [column.name for column in plan.recoded.columns]
+    if tuple(written.types.names) != plan.columns:
+        raise EngineError(
+            "The table that was written has other columns than were planned.",
+            "One that was to stay here could leave, so nothing was published.",
+            "Please report it.",
+        )
     groups = published_groups(written, quasi)
     behind = np.bincount(plan.group, plan.counts[plan.recoded.kept], minlength=plan.shown.height)
     expected = (
@@ -117,7 +123,8 @@ def check_written(plan: PlannedRelease, written: RowSource, *, values: bool = Fa
         .sort(quasi)
     )
     same = expected.equals(groups.frame.with_columns(pl.Series("rows of it", groups.rows)).sort(quasi))
-    if not same:
+    left_out = [column.name for column in plan.prepared.schema.quasi if column.missing == "suppress"]
+    if not same or any(groups.frame.get_column(name).has_nulls() for name in left_out):
         plan.prepared.source.unchanged()
         raise EngineError(
             "The table that was written is not the one that was planned.",

@@ -17,6 +17,7 @@ from velado.apps.cli.commands._presets import preset_named
 from velado.apps.cli.engine_flags import EngineFlags, in_memory, is_lake
 from velado.apps.cli.first_kernel import load_first_kernel
 from velado.apps.cli.options import META, CommandWithMethodFlags, by_person
+from velado.engines.places import SERVERS
 from velado.errors import SchemaError
 from velado.release import DEFAULT_METHOD
 from velado.text import language, say
@@ -107,7 +108,8 @@ def anonymize(
     served = engine.serves(file)
     elsewhere = served or engine.scans(file)
     engine.refuse_plan(elsewhere)
-    folder.refuse(None if served or is_lake(file) else Path(file), schema, promises.population)
+    no_one_file = served or is_lake(file) or file.startswith(SERVERS)
+    folder.refuse(None if no_one_file else Path(file), schema, promises.population)
     if schema is None and (elsewhere or is_lake(file)):
         raise _no_schema()
     if schema is None and not accept_inferred:

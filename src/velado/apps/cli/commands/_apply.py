@@ -14,6 +14,7 @@ from velado.apps.cli.app import LANGUAGE_ASKED, argument, command, option
 from velado.apps.cli.commands._anonymize import show_engine_published, show_published
 from velado.apps.cli.engine_flags import EngineFlags, in_memory, is_lake
 from velado.apps.cli.first_kernel import load_first_kernel
+from velado.engines.places import SERVERS
 from velado.text import language, say
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def apply(
     served = engine.serves(file)
     elsewhere = served or engine.scans(file)
     engine.refuse_plan(elsewhere)
-    folder.refuse(recipe, None if served or is_lake(file) else Path(file), population)
+    no_one_file = is_lake(file) or file.startswith(SERVERS)
+    folder.refuse(recipe, None if no_one_file else Path(file), population)
     # The recipe has a language of its own, which holds where none is asked for.
     spoken = language() if LANGUAGE_ASKED in ctx.meta else None
     if elsewhere:
