@@ -37,6 +37,8 @@ _HOME = {
     "anonymize": "velado.release.anonymize",
     "anonymize_joined": "velado.release.joined",
     "apply_recipe": "velado.study.run",
+    "apply_recipe_to_files": "velado.study.engine_recipe",
+    "apply_recipe_to_table": "velado.study.engine_recipe",
     "compare": "velado.study.compare",
     "create_ledger": "velado.query.store",
     "encode": "velado.data.encode",

@@ -69,7 +69,7 @@ def test_a_file_stays_in_memory_unless_duckdb_is_asked_for(
         (["--keep-order"], "--keep-order cannot be used with an engine yet."),
         (["--bound", "tight"], "--bound tight cannot be used"),
         (["--table", "stays"], "--table was given, but the source is neither"),
-        (["--memory", "much"], "DuckDB could not be opened"),
+        (["--memory", "3XB"], "--memory is not a size: '3XB'."),
     ],
 )
 def test_what_an_engine_cannot_do_is_told(

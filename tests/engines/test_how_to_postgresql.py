@@ -28,6 +28,7 @@ role = "sensitive"
 SAID = (
     "Engine: PostgreSQL",
     "Every promise that was asked for holds in this file.",
+    "Engine: PostgreSQL",
     "rows are unique on the proposed quasi-identifiers",
     "NCP (leaves-1)",
 )
@@ -48,13 +49,13 @@ def test_the_commands_run_and_the_table_keeps_its_promise(
     monkeypatch.chdir(tmp_path)
     Path("schema.toml").write_text(SCHEMA)
     with connected("postgresql://") as connection:
-        connection.execute("DROP TABLE IF EXISTS admissions, admissions_k5")
+        connection.execute("DROP TABLE IF EXISTS admissions, admissions_k5, admissions_next")
         connection.execute(
             "CREATE TABLE admissions AS SELECT 18 + n % 70 AS age, (ARRAY['F','M'])[1 + n % 2] AS sex, "
             "(ARRAY['flu','cold','asthma'])[1 + n % 3]::varchar AS diagnosis FROM generate_series(1, 900) AS n"
         )
     lines = re.findall(r"^velado .*$", PAGE.read_text("utf-8"), flags=re.M)
-    assert [line.split()[1] for line in lines] == ["anonymize", "verify", "inspect", "measure"]
+    assert [line.split()[1] for line in lines] == ["anonymize", "verify", "apply", "inspect", "measure"]
     told = ""
     for line, seen in zip(lines, SAID, strict=True):
         assert run(shlex.split(line)[1:]) == 0
@@ -62,13 +63,15 @@ def test_the_commands_run_and_the_table_keeps_its_promise(
         assert seen in shown, line
     assert '[columns.diagnosis]\nrole = "sensitive"' in Path("proposed.toml").read_text("utf-8")
     with connected("postgresql://") as connection, connection.cursor() as cursor:
+        again = cursor.execute("SELECT * FROM admissions_next").fetchall()
         rows = cursor.execute("SELECT * FROM admissions_k5").fetchall()
+        assert again == rows
         names = [column.name for column in cursor.description or ()]
         assert len(rows) == 900
         text = "\n".join([",".join(names), *(",".join(str(cell) for cell in row) for row in rows)])
         Path("k5.csv").write_text(text + "\n")
         assert verify("k5.csv", "schema.toml", [KAnonymity(5)]).holds
-        connection.execute("DROP TABLE admissions, admissions_k5")
+        connection.execute("DROP TABLE admissions, admissions_k5, admissions_next")
     written = "".join(path.read_text("utf-8") for path in Path("out").rglob("*.*") if path.is_file())
     assert secret not in written + told and "PGHOST" not in written
     assert sorted(path.name for path in Path("out/release").iterdir()) == ["about.html", "manifest.json"]

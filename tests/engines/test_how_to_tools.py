@@ -11,6 +11,8 @@ import polars as pl
 import pytest
 from tests.engines.test_lake import stays
 
+import velado
+from velado.apps.cli import run
 from velado.data.keys import owner_key
 from velado.errors import SchemaError
 from velado.release.guarantees import KAnonymity
@@ -108,3 +110,26 @@ def test_airflow_s_tasks_publish_and_check_a_month(place: Path, monkeypatch: pyt
     with pytest.raises(Failed, match="lacks the column"):
         names["publish"]("2026-01")
     assert pl.read_parquet(table).height == 600  # the release that stood there still does
+
+
+def test_airflow_s_key_and_recipe_are_made_and_used_as_the_page_says(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    airflow(monkeypatch)
+    lake = place / "lake" / "2026-02"
+    lake.mkdir(parents=True)
+    stays(300).rename({"ill": "diagnosis"}).write_parquet(lake / "0.parquet")
+    Path("schema.toml").write_text(blocks("dbt-model.md")["toml"])
+    page = (HOW_TO / "airflow-task.md").read_text("utf-8")
+    (line,) = re.findall(r"`(velado pseudonymize --new-key .*?)`", page)
+    (again,) = re.findall(r"`(velado\.apply_recipe_to_files\(.*?\))`", page)
+    Path("owner.key").unlink()
+    assert run(line.split()[1:]) == 0 and Path("owner.key").exists()
+    names: dict[str, Any] = {"velado": velado}
+    exec(blocks("airflow-task.md")["python"], names)
+    table = names["publish"]("2026-02")
+    Path("releases/2026-02").rename("first")
+    done = eval(again, {**names, "month": "2026-02", "out": Path("releases/2026-02")})
+    names["check"](table)
+    assert Path(table).read_bytes() == Path("first/release/table.parquet").read_bytes()
+    assert done.release.plan.method.name == "mondrian"

@@ -22,7 +22,6 @@ from velado.errors import (
     SchemaError,
     SideDoorOpen,
     TableError,
-    VeladoError,
 )
 from velado.release.guarantees import KAnonymity
 from velado.release.sources import source_check
@@ -135,7 +134,7 @@ def test_what_stands_in_only_some_files_is_refused_by_name(lake: Path, tmp_path:
         release(lake, tmp_path)
     stays(9).cast({"age": pl.Int32}).write_parquet(lake / "part-1.parquet")
     with pytest.raises(
-        TableError, match=r"Column 'age' of 'part-1\.parquet' has another type than in 'part-0\.parquet'"
+        TableError, match=r"Column 'age' is int32 in 'part-1\.parquet' and int64 in 'part-0\.parquet'"
     ):
         release(lake, tmp_path)
     assert nothing_published(tmp_path)
@@ -160,9 +159,8 @@ def test_a_damaged_part_and_a_file_of_another_kind_are_refused(lake: Path, tmp_p
     torn = bytearray(whole)
     torn[8 : len(whole) // 2] = bytes(len(whole) // 2 - 8)  # the footer is whole, the pages are not
     (lake / "part-2.parquet").write_bytes(bytes(torn))
-    with pytest.raises(VeladoError) as torn_error:
+    with pytest.raises(TableError, match=r"Rows 1 to 200 of 'part-2\.parquet' cannot be read"):
         release(lake, tmp_path)
-    assert isinstance(torn_error.value, TableError | EngineError)
     (lake / "part-2.parquet").unlink()
     stays(9).write_csv(lake / "part-2.csv")
     with pytest.raises(TableError, match=r"side by side, as 'part-2\.csv' and 'part-0\.parquet'"):

@@ -54,9 +54,11 @@ def test_a_part_that_does_not_fit_is_told_by_its_number_and_both_types(tmp_path:
         )
     with pytest.raises(TableError) as told:
         release(tmp_path / "lake", tmp_path)
-    assert "'p.parquet (file 3 of 3)' has another type than in 'p.parquet (file 1 of 3)'" in told.value.what
-    assert "(int32, there int64)" in told.value.what
-    assert "month" not in str(told.value), "a folder may be called after a cell"
+    assert (
+        "int32 in 'month=…/p.parquet (file 3 of 3)' and int64 in 'month=…/p.parquet (file 1 of 3)'"
+        in told.value.what
+    )
+    assert not re.search("month=[0-9]", str(told.value)), "a folder may be called after a cell"
 
 
 def test_a_ragged_part_is_named(tmp_path: Path) -> None:
@@ -65,7 +67,7 @@ def test_a_ragged_part_is_named(tmp_path: Path) -> None:
         stays(50, at).write_csv(tmp_path / f"lake/part-{at}.csv")
     with (tmp_path / "lake/part-1.csv").open("a") as file:
         file.write("31\n")
-    with pytest.raises(TableError, match=r"rows of .part-1\.csv. cannot be read"):
+    with pytest.raises(TableError, match=r"Line 52 of .part-1\.csv. cannot be read"):
         release(tmp_path / "lake", tmp_path)
 
 
@@ -138,10 +140,7 @@ def test_what_the_commands_say_of_a_lake_is_true(
     assert run([*asked, "--engine", "memory", "-o", "memory"]) == 0
     assert re.search(r"Table: 2 files, 400 rows", capsys.readouterr().out)
     recipe = "out/private/recipe.toml"
-    assert "`velado anonymize` repeats it" in Path(recipe).read_text()
-    for place in ("lake", "lake/*.parquet", "postgresql://"):
-        assert run(["apply", recipe, place, "-o", "next"]) != 0
-        assert "repeats a recipe on one file, in memory" in capsys.readouterr().err
+    assert "whatever `velado anonymize` takes" in Path(recipe).read_text()
 
 
 def test_a_type_that_duckdb_does_not_read_is_one_sentence(tmp_path: Path) -> None:

@@ -6,11 +6,13 @@ library's own, nor the first line, which may be a person.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -28,44 +30,83 @@ def as_utf8(data: bytes, name: str, encoding: str) -> bytes:
     >>> as_utf8(b"S\\xe3o Paulo", "t.csv", "latin-1").decode()
     'São Paulo'
     """
+    return b"".join(utf8_blocks([data], name, encoding))
+
+
+def utf8_blocks(
+    blocks: Iterable[bytes], name: str, encoding: str, one_of_many: bool = False
+) -> Iterator[bytes]:
+    """The same for a text of any size, block by block; what is wrong with it is told at its end at the latest.
+
+    *one_of_many* says that other files are read beside it, all in the same encoding.
+
+    >>> b"".join(utf8_blocks([b"S\\xe3", b"o Paulo"], "t.csv", "latin-1")).decode()
+    'São Paulo'
+    """
+    declared_utf8 = is_utf8_name(encoding)
     try:
-        if is_utf8_name(encoding):
-            # Decoding costs little and finds the one thing Polars would report with the cell in the message.
-            data.decode("utf-8")
-            return data
-        if _is_utf8_with_accents(data):
-            raise declared_wrongly(name, encoding)
-        return data.decode(encoding).encode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+        b"a".decode(encoding)  # which refuses codecs of something else than text
+    except UnicodeDecodeError:
+        pass  # one byte is no character yet
+    except (LookupError, UnicodeError, ValueError):
+        raise _no_encoding(encoding) from None
+    own = codecs.getincrementaldecoder("utf-8" if declared_utf8 else encoding)()
+    # Text of a one-byte encoding is hardly ever valid UTF-8 by accident once it has accents.
+    utf8 = None if declared_utf8 else codecs.getincrementaldecoder("utf-8")()
+    accents, lines, bad = False, 0, 0
+    for block in chain(blocks, [b""]):
+        last = block == b""
+        if utf8 is not None:
+            accents = accents or not block.isascii()
+            try:
+                utf8.decode(block, last)
+            except UnicodeDecodeError:
+                utf8 = None
+        if not bad:
+            carried = own.getstate()[0].count(b"\n")
+            try:
+                text = own.decode(block, last)
+            except UnicodeDecodeError as error:
+                bad = lines - carried + error.object.count(b"\n", 0, error.start) + 1
+            except (LookupError, UnicodeError, ValueError):
+                raise _no_encoding(encoding) from None
+            else:
+                if block or text:
+                    # Decoding costs little and finds the one thing Polars would report with the cell in the message.
+                    yield block if declared_utf8 else text.encode("utf-8")
+        if bad and utf8 is None:
+            raise TableError(
+                say(
+                    "'{name}' is not {encoding} text (first bad byte on line {line}).",
+                    name=name,
+                    encoding=encoding,
+                    line=bad,
+                ),
+                "Accented letters would be garbled or lost.",
+                "All files of one table are read in one encoding: save them all as UTF-8, or all in one that you name in [table] of the schema."
+                if one_of_many
+                else 'Save it as UTF-8, or name its encoding: encoding = "latin-1" (or cp1252) in [table] of the schema, or --encoding where a command has it.',
+            )
+        lines += block.count(b"\n")
+    if utf8 is not None and accents:
         raise TableError(
             say(
-                "'{name}' is not {encoding} text (first bad byte on line {line}).",
+                "'{name}' is declared as {encoding} but is written in UTF-8.",
                 name=name,
                 encoding=encoding,
-                line=line,
             ),
-            "Accented letters would be garbled or lost.",
-            'Save it as UTF-8, or name its encoding: encoding = "latin-1" (or cp1252) in [table] of the schema, or --encoding where a command has it.',
-        ) from None
-    except (LookupError, UnicodeError, ValueError):
-        raise TableError(
-            say("'{encoding}' is no encoding a table can be read with.", encoding=encoding),
-            "The file cannot be read with it.",
-            "Use for example utf-8, latin-1 or cp1252.",
-        ) from None
+            "Read as declared, every accented letter would be garbled.",
+            "All files of one table are read in one encoding: save them all as UTF-8, or all in one that you name in [table] of the schema."
+            if one_of_many
+            else 'Pass --encoding utf-8, or set encoding = "utf-8" in [table] of the schema.',
+        )
 
 
-def declared_wrongly(name: str, encoding: str) -> TableError:
-    """The error that a text in UTF-8 was declared to be in another encoding.
-
-    >>> declared_wrongly("t.csv", "latin-1").what
-    "'t.csv' is declared as latin-1 but is written in UTF-8."
-    """
+def _no_encoding(encoding: str) -> TableError:
     return TableError(
-        say("'{name}' is declared as {encoding} but is written in UTF-8.", name=name, encoding=encoding),
-        "Read as declared, every accented letter would be garbled.",
-        'Pass --encoding utf-8, or set encoding = "utf-8" in [table] of the schema.',
+        say("'{encoding}' is no encoding a table can be read with.", encoding=encoding),
+        "The file cannot be read with it.",
+        "Use for example utf-8, latin-1 or cp1252.",
     )
 
 
@@ -80,17 +121,6 @@ def refuse_zero_bytes(data: bytes, name: str) -> None:
             "It is a binary file, or a text that was damaged: no CSV file has them.",
             "Give the file the ending of its true format, or take the zero bytes out.",
         )
-
-
-def _is_utf8_with_accents(data: bytes) -> bool:
-    # Text of a one-byte encoding is hardly ever valid UTF-8 by accident once it has accents.
-    if data.isascii():
-        return False
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def header_of(data: bytes, name: str, separator: str | None) -> tuple[list[str], str]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import codecs
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import unquote
 
@@ -16,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from velado.data.blanks import is_text
-from velado.data.csv_reading import as_utf8, check_header, declared_wrongly, header_of, refuse_zero_bytes
+from velado.data.csv_reading import check_header, header_of, is_utf8_name, refuse_zero_bytes, utf8_blocks
 from velado.data.numbers import THOUSANDS
 from velado.data.schema import Schema
 from velado.engines.places import ARROW, CSV, PARQUET
@@ -37,8 +39,8 @@ class Scan:
     """A relation DuckDB can read, whose columns are f0, f1, ... in the file's order, and their true names.
 
     *placed* is the same with `filename` and `file_row_number` behind them, where the format can tell a row's place. *places*
-    are the files as they are read: in UTF-8, and named without anything that would be taken for a pattern. The last *told*
-    columns are those that folders tell. *own* are columns whose type DuckDB does not keep: lengths and moments of time, columns without any
+    are the files as they are read: in UTF-8, and named without anything that would be taken for a pattern; *called* is what a
+    person calls them, with the folders below the one that was named. The last *told* columns are those that folders tell. *own* are columns whose type DuckDB does not keep: lengths and moments of time, columns without any
     value. *handed* is what DuckDB is handed as `arrow_files`, where it does not read the files itself.
 
     >>> Scan("read_csv('stays.csv')", ("home",)).names
@@ -50,6 +52,7 @@ class Scan:
     separator: str = ","
     placed: str = ""
     places: tuple[Path, ...] = ()
+    called: tuple[str, ...] = ()
     told: int = 0
     own: tuple[pa.Field, ...] = ()
     handed: Any = None
@@ -89,14 +92,15 @@ def scan_files(paths: Sequence[Path], schema: Schema, folder: Path, root: Path |
     ...     scan_files(files, Schema({}), Path(folder)).names
     ('age', 'sex')
     """
+    told = _folder_cells(paths, root)
     for path in paths:
         if not path.is_file():
-            raise TableError(*no_file(path.name))
+            raise TableError(*no_file(told.called[path]))
     endings = {path.suffix.lower() for path in paths}
     if endings <= set(PARQUET):
-        return _parquet(paths, folder, _folder_cells(paths, root))
+        return _parquet(paths, folder, told)
     if endings <= set(ARROW):
-        return _arrow(paths, _folder_cells(paths, root))
+        return _arrow(paths, told)
     if not endings <= set(CSV):
         odd = next((path for path in paths if path.suffix.lower() not in (*PARQUET, *CSV, *ARROW)), None)
         if odd is None:
@@ -119,23 +123,19 @@ def scan_files(paths: Sequence[Path], schema: Schema, folder: Path, root: Path |
             "DuckDB is asked to scan those alone.",
             "Rename it, or read it with velado.read_table and query the table.",
         )
-    return _csv(paths, schema, folder, _folder_cells(paths, root))
+    return _csv(paths, schema, folder, told)
 
 
 def _csv(paths: Sequence[Path], schema: Schema, folder: Path, told: _Folders) -> Scan:
-    utf8 = schema.encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig")
     first: tuple[list[str], str] | None = None
     sources = []
     for number, path in enumerate(paths):
-        source = path if utf8 else _recoded(path, schema.encoding, folder, number)
-        found = _header(path, source, schema, told.names)
-        with source.open("rb") as file:
-            while block := file.read(_BLOCK):
-                refuse_zero_bytes(block, path.name)
+        source = _in_utf8(path, told.called[path], schema.encoding, folder, number, len(paths) > 1)
+        found = _header(told.called[path], source, schema, told.names)
         refuse_alike(found[0])
         if first is not None and found != first:
             refuse_alike([*first[0], *(name for name in found[0] if name not in first[0])])
-            raise _mixed(paths, number, found[0], first[0])
+            raise _mixed(told.called[path], told.called[paths[0]], found[0], first[0])
         first = found
         sources.append(source)
     assert first is not None
@@ -151,28 +151,48 @@ def _csv(paths: Sequence[Path], schema: Schema, folder: Path, told: _Folders) ->
     )
     names = (*header, *told.names)
     relation = _selected(reads, cells, told, places)
-    return Scan(relation, names, separator, places=tuple(places), told=len(told.names))
+    return Scan(
+        relation,
+        names,
+        separator,
+        places=tuple(places),
+        called=tuple(told.called.values()),
+        told=len(told.names),
+    )
 
 
-def _header(path: Path, source: Path, schema: Schema, told: Sequence[str]) -> tuple[list[str], str]:
+def _in_utf8(path: Path, called: str, encoding: str, folder: Path, number: int, one_of_many: bool) -> Path:
+    """The file itself if it is in UTF-8, else a copy that is; what memory refuses of its bytes is refused."""
+    with path.open("rb") as file, ExitStack() as closing:
+        text = utf8_blocks(iter(lambda: file.read(_BLOCK), b""), called, encoding, one_of_many)
+        copy = None
+        if not is_utf8_name(encoding):
+            copy = closing.enter_context((folder / f"utf8-{number}.csv").open("wb"))
+        for block in text:
+            refuse_zero_bytes(block, called)
+            if copy is not None:
+                copy.write(block)
+    return path if copy is None else Path(copy.name)
+
+
+def _header(name: str, source: Path, schema: Schema, told: Sequence[str]) -> tuple[list[str], str]:
     with source.open("rb") as file:
         head = file.read(_HEAD)
     if not head.strip():
         raise TableError(
-            say("'{path}' is empty.", path=path.name),
+            say("'{path}' is empty.", path=name),
             "It has no header and no rows.",
             "Check that the right file was given.",
         )
     # A block may end inside a character; the header is checked up to the last whole line.
-    whole = head if len(head) < _HEAD else head[: head.rfind(b"\n") + 1]
-    data = as_utf8(whole, path.name, "utf-8").removeprefix(codecs.BOM_UTF8)
-    header, separator = header_of(data, path.name, schema.separator)
-    check_header(header, path.name, [name for name in schema.columns if name not in told])
+    data = head if len(head) < _HEAD else head[: head.rfind(b"\n") + 1]
+    header, separator = header_of(data.removeprefix(codecs.BOM_UTF8), name, schema.separator)
+    check_header(header, name, [known for known in schema.columns if known not in told])
     return header, separator
 
 
 def _parquet(paths: Sequence[Path], folder: Path, told: _Folders) -> Scan:
-    first = _same_columns(paths, pq.read_schema)
+    first = _same_columns(paths, told, pq.read_schema, as_stored)
     told.beside(first.names)
     names = (*first.names, *told.names)
     places = _plain(paths, folder)
@@ -183,49 +203,68 @@ def _parquet(paths: Sequence[Path], folder: Path, told: _Folders) -> Scan:
         placed = _selected(reads, first.names, told, places, placed=True)
     relation = _selected(reads, first.names, told, places)
     own = tuple(pa.field(f.name, f.type) for f in first if _is_own(f.type))
-    return Scan(relation, names, placed=placed, places=tuple(places), told=len(told.names), own=own)
+    return Scan(
+        relation,
+        names,
+        placed=placed,
+        places=tuple(places),
+        called=tuple(told.called.values()),
+        told=len(told.names),
+        own=own,
+    )
 
 
 def _is_own(type_: pa.DataType) -> bool:
     return bool(pa.types.is_duration(type_) or pa.types.is_timestamp(type_) or pa.types.is_null(type_))
 
 
-def _same_columns(paths: Sequence[Path], read: Callable[[Path], pa.Schema]) -> pa.Schema:
-    """The columns of all files, or the error that names the file that differs."""
+def as_stored(type_: pa.DataType) -> pa.DataType:
+    """The type that stands for all those a Parquet file stores alike: how long a text may be, and whether it is a category, is Arrow's alone.
+
+    >>> as_stored(pa.large_string()), as_stored(pa.dictionary(pa.int32(), pa.string()))
+    (DataType(string), DataType(string))
+    """
+    if pa.types.is_dictionary(type_):
+        return as_stored(type_.value_type)
+    if is_text(type_):
+        return pa.string()
+    if pa.types.is_large_binary(type_) or pa.types.is_binary_view(type_):
+        return pa.binary()
+    return type_
+
+
+def _same_columns(
+    paths: Sequence[Path],
+    told: _Folders,
+    read: Callable[[Path], pa.Schema],
+    seen: Callable[[pa.DataType], pa.DataType] = lambda type_: type_,
+) -> pa.Schema:
+    """The columns of all files, or the error that names the file that differs; *seen* is the same of types that are one."""
     first: pa.Schema | None = None
-    for at, path in enumerate(paths):
+    for path in paths:
         try:
             own = read(path)
         except (pa.ArrowException, OSError):
             raise TableError(
-                say("'{path}' is not a readable Parquet file.", path=path.name)
+                say("'{path}' is not a readable Parquet file.", path=told.called[path])
                 if path.suffix.lower() in PARQUET
-                else say("'{path}' is not a readable Arrow file.", path=path.name),
+                else say("'{path}' is not a readable Arrow file.", path=told.called[path]),
                 "Its content does not have that format.",
                 "Check the file, or give it the ending of its true format.",
             ) from None
         refuse_alike(own.names)
         if first is None:
             first = own
-        elif _kinds(own) != _kinds(first):
+        elif {f.name: seen(f.type) for f in own} != {f.name: seen(f.type) for f in first}:
             refuse_alike([*first.names, *(name for name in own.names if name not in first.names)])
             odd = [
-                (f.name, str(f.type), str(first.field(f.name).type))
+                (f.name, f.type, first.field(f.name).type)
                 for f in own
-                if f.name in first.names and _kind(f.type) != _kind(first.field(f.name).type)
+                if f.name in first.names and seen(f.type) != seen(first.field(f.name).type)
             ]
-            raise _mixed(paths, at, own.names, first.names, odd)
+            raise _mixed(told.called[path], told.called[paths[0]], own.names, first.names, odd)
     assert first is not None
     return first
-
-
-def _kinds(columns: pa.Schema) -> dict[str, pa.DataType]:
-    return {field.name: _kind(field.type) for field in columns}
-
-
-def _kind(type_: pa.DataType) -> pa.DataType:
-    """Types that differ for Arrow alone are one: in a Parquet file a text is a text, whichever library wrote it."""
-    return pa.string() if is_text(type_) else type_
 
 
 def _arrow(paths: Sequence[Path], told: _Folders) -> Scan:
@@ -237,7 +276,7 @@ def _arrow(paths: Sequence[Path], told: _Folders) -> Scan:
         with pa.memory_map(str(path)) as file:
             return ipc.open_file(file).schema
 
-    first = _same_columns(paths, schema_of)
+    first = _same_columns(paths, told, schema_of)
     if told.names:
         raise TableError(
             say("The column '{column}' stands in the names of folders of Arrow files.", column=told.names[0]),
@@ -247,7 +286,8 @@ def _arrow(paths: Sequence[Path], told: _Folders) -> Scan:
     handed = ds.dataset([str(path) for path in paths], schema=first, format="ipc")
     own = tuple(pa.field(f.name, f.type) for f in first if _is_own(f.type))
     relation = f"(SELECT {', '.join(named_cells(first.names))} FROM arrow_files AS r) AS file"
-    return Scan(relation, tuple(first.names), places=tuple(paths), own=own, handed=handed)
+    called = tuple(told.called.values())
+    return Scan(relation, tuple(first.names), places=tuple(paths), called=called, own=own, handed=handed)
 
 
 def _selected(
@@ -320,10 +360,11 @@ def refuse_alike(names: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class _Folders:
-    """The columns that folders tell, as `year` in `lake/year=2024/part.parquet`, and their cells for each file."""
+    """The columns that folders tell, as `year` in `lake/year=2024/part.parquet`, their cells for each file, and what it is *called*."""
 
     names: tuple[str, ...]
     cells: tuple[tuple[str | None, ...], ...]
+    called: Mapping[Path, str]
 
     def beside(self, names: Sequence[str]) -> None:
         """Nothing, if no column of the files is told by a folder too; else an error."""
@@ -352,31 +393,41 @@ def _folder_cells(paths: Sequence[Path], root: Path | None) -> _Folders:
             "Give the files of one level.",
         )
     cells = [tuple(None if cell == _NO_VALUE else unquote(cell) for _, _, cell in own) for own in told]
-    return _Folders(names[0], tuple(cells))
+    return _Folders(names[0], tuple(cells), called_parts(paths, base))
 
 
-def told_file(paths: Sequence[Path], at: int) -> str:
-    """What a message calls one of several files: its name, and its number where others have the same name.
+def called_parts(paths: Sequence[Path], base: str) -> dict[Path, str]:
+    """What a message calls each file: its name with the folders below *base*, and its number where others would be called the same.
 
-    Not the folder: it may be called after a cell.
+    What a folder tells of a column is a cell of the table, and is left out.
 
-    >>> told_file([Path("m=1/p.parquet"), Path("m=2/p.parquet")], 1), told_file([Path("a.csv"), Path("b.csv")], 1)
-    ('p.parquet (file 2 of 2)', 'b.csv')
+    >>> list(called_parts([Path("lake/m=1/p.csv"), Path("lake/m=2/p.csv")], "lake").values())
+    ['m=…/p.csv (file 1 of 2)', 'm=…/p.csv (file 2 of 2)']
+    >>> list(called_parts([Path("lake/a/p.csv"), Path("lake/b/p.csv")], "lake").values())
+    ['a/p.csv', 'b/p.csv']
     """
-    name = paths[at].name
-    if sum(path.name == name for path in paths) < 2:
-        return name
-    return say("{name} (file {at:,} of {all:,})", name=name, at=at + 1, all=len(paths))
+    below = [PurePath(os.path.relpath(path, base)) for path in paths]
+    folders = [
+        [f"{part.partition('=')[0]}=…" if "=" in part[1:] else part for part in own.parts[:-1]]
+        for own in below
+    ]
+    names = [str(PurePath(*own, path.name)) for own, path in zip(folders, below, strict=True)]
+    alike = Counter(names)
+    return {
+        path: name
+        if alike[name] < 2
+        else str(say("{name} (file {at:,} of {all:,})", name=name, at=at, all=len(paths)))
+        for at, (path, name) in enumerate(zip(paths, names, strict=True), 1)
+    }
 
 
 def _mixed(
-    paths: Sequence[Path],
-    at: int,
+    path: str,
+    other: str,
     names: Sequence[str],
     expected: Sequence[str],
-    odd: Sequence[tuple[str, str, str]] = (),
+    odd: Sequence[tuple[str, pa.DataType, pa.DataType]] = (),
 ) -> TableError:
-    path, other = told_file(paths, at), told_file(paths, 0)
     absent = [name for name in expected if name not in names]
     more = [name for name in names if name not in expected]
     if absent:
@@ -390,12 +441,12 @@ def _mixed(
         )
     elif odd:
         what = say(
-            "Column '{column}' of '{path}' has another type than in '{other}' ({type}, there {expected}).",
+            "Column '{column}' is {type} in '{path}' and {expected} in '{other}'.",
             column=odd[0][0],
-            path=path,
-            other=other,
             type=odd[0][1],
+            path=path,
             expected=odd[0][2],
+            other=other,
         )
     else:
         what = say(
@@ -408,39 +459,6 @@ def _mixed(
         "Files that are read as one table must have the same columns.",
         "Leave the file out, or write it again like the others.",
     )
-
-
-def _recoded(path: Path, encoding: str, folder: Path, number: int) -> Path:
-    if _is_utf8_with_accents(path):
-        raise declared_wrongly(path.name, encoding)
-    out = folder / f"utf8-{number}.csv"
-    try:
-        with (
-            path.open("r", encoding=encoding, newline="") as file,
-            out.open("w", encoding="utf-8", newline="") as copy,
-        ):
-            while block := file.read(_BLOCK):
-                copy.write(block)
-    except (UnicodeError, LookupError, ValueError):
-        raise TableError(
-            say("'{path}' is not {encoding} text.", path=path.name, encoding=encoding),
-            "Accented letters would be garbled or lost.",
-            "Save it as UTF-8, or name its true encoding in [table] of the schema.",
-        ) from None
-    return out
-
-
-def _is_utf8_with_accents(path: Path) -> bool:
-    decoder, accents = codecs.getincrementaldecoder("utf-8")(), False
-    with path.open("rb") as file:
-        try:
-            while block := file.read(_BLOCK):
-                accents = accents or not block.isascii()
-                decoder.decode(block)
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            return False
-    return accents
 
 
 def _plain(paths: Sequence[Path], folder: Path) -> list[Path]:
@@ -473,7 +491,7 @@ def stamp(path: Path) -> Stamp | None:
 
 
 def bytes_digest(files: Sequence[Path]) -> bytes:
-    """A digest of the bytes of all files, whatever their names and their order.
+    """A digest of the bytes of all files, whatever they are called and in whatever order they come.
 
     >>> bytes_digest([]).hex()[:8]
     'e3b0c442'

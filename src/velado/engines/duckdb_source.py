@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from velado.data.blanks import NoValue, is_text
 from velado.data.schema import Schema
+from velado.engines.damaged_part import damaged_part
 from velado.engines.duckdb_files import (
     Stamp,
     bytes_digest,
@@ -27,7 +28,6 @@ from velado.engines.duckdb_files import (
     scan_files,
     stamp,
     threads,
-    told_file,
 )
 from velado.engines.lake_files import lake_files, lake_root
 from velado.engines.piecewise import joined
@@ -66,6 +66,7 @@ class DuckDBSource:
 
     Make one with `open_files` or `of_arrow`. *relation* has columns f0, f1, ...; *where* are conditions on them. *own* are columns whose
     type in *types* is not DuckDB's but the files'. *order* is "numbered" where DuckDB hands rows over in any order unless it numbers them, as after a join.
+    *parts* are the files as DuckDB is given them, each with what a person calls it.
 
     >>> source = of_arrow(pa.table({"sex": ["F", "F", None]}))
     >>> source.domain("sex").sort_by("rows").to_pydict()
@@ -86,6 +87,7 @@ class DuckDBSource:
     own: frozenset[str] = frozenset()
     order: Order = "scan"
     libraries: tuple[str, ...] = ("duckdb", "pyarrow")
+    parts: tuple[tuple[Path, str], ...] = ()
 
     def __repr__(self) -> str:
         return f"DuckDBSource({self.name!r}, {self.rows:,} rows, {len(self.types)} columns)"
@@ -387,10 +389,10 @@ class DuckDBSource:
         except duckdb.OutOfMemoryException:
             raise no_room() from None
         except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
-            raise TableError(
-                say("The rows of '{name}' cannot be read.", name=self._part_in(str(error))),
+            raise damaged_part(str(error), self.parts) or TableError(
+                say("The rows of '{name}' cannot be read.", name=self.name),
                 "A row has too few or too many fields, a part is damaged, or the text is not in UTF-8.",
-                "Correct the file, or separator and encoding in the schema; `velado inspect FILE`, of one file alone, names the place.",
+                "Look at the files one by one, each with `velado inspect FILE`.",
             ) from None
         except duckdb.IOException as error:
             self.unchanged()
@@ -402,23 +404,18 @@ class DuckDBSource:
                     "Nothing was published.",
                     "Check the permissions and the space left.",
                 ) from None
-            raise TableError(
-                say("A part of '{name}' cannot be read.", name=self._part_in(str(error))),
+            raise damaged_part(str(error), self.parts) or TableError(
+                say("A part of '{name}' cannot be read.", name=self.name),
                 "It is damaged, or nobody may read it. Nothing was published.",
                 "Check the files and their permissions.",
             ) from None
         except duckdb.Error as error:
             # DuckDB's own messages may quote cells.
-            raise EngineError(
+            raise damaged_part(str(error), self.parts) or EngineError(
                 say("DuckDB could not answer ({kind}).", kind=type(error).__name__),
                 "Nothing was published.",
                 "Check the files; if they are whole, please report it.",
             ) from None
-
-    def _part_in(self, said: str) -> str:
-        """The file that DuckDB speaks of, if it names one: nothing else of what it said is told."""
-        found = [at for at, path in enumerate(self.files) if str(path.resolve()) in said]
-        return told_file(self.files, found[0]) if len(found) == 1 else self.name
 
 
 @dataclass(frozen=True, repr=False)
@@ -523,6 +520,7 @@ def open_files(
         separator=found.separator,
         placed=found.placed,
         order="numbered" if found.told else "scan",
+        parts=tuple(zip(found.places, found.called, strict=True)),
     )
     try:
         counted = counted_source(source, found.names)

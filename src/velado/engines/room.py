@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from velado.errors import ParameterError
+from velado.text import say
 
 DEFAULT_ROOM = "600MB"
 """What an engine's run may hold in memory where nobody says."""
@@ -18,12 +19,12 @@ def room_of(memory: str | None) -> int:
     (3000000000, 1073741824, 600000000)
     >>> room_of("plenty")
     Traceback (most recent call last):
-    velado.errors.ParameterError: --memory is not a size. It says how many bytes may be held in memory. Use for example --memory 3GB.
+    velado.errors.ParameterError: --memory is not a size: 'plenty'. It says how many bytes may be held in memory. Use for example --memory 3GB.
     """
     said = _SIZE.fullmatch((memory or DEFAULT_ROOM).strip())
     if said is None:
         raise ParameterError(
-            "--memory is not a size.",
+            say("--memory is not a size: '{size}'.", size=memory),
             "It says how many bytes may be held in memory.",
             "Use for example --memory 3GB.",
         )

@@ -118,9 +118,9 @@ class Recoding:
     *entries* holds the keys of every tuple that is published, beside them the number of its *group*; *labels* has for each
     recoded column the texts by group. *columns* are the published columns in their order: a name that *labels* does not
     hold is published as it came. Rows whose tuple is not listed are left out. Without *entries* the source itself keeps the cell
-    of every tuple, and *group* is that of each cell, -1 for one that is left out. *order* is the number, drawn under the owner's
-    key from a digest of the rows, that the order of rows is made of beside the published cells themselves; nothing else goes into that
-    order, so to nobody without the key can it tell anything that the table does not.
+    of every tuple, and *group* is that of each cell, -1 for one that is left out. *order* is the number that the order of rows is made of
+    beside the published cells themselves: drawn under the owner's key from a digest of the input, so that without the key the order
+    tells nothing that the table does not.
 
     >>> sex = Coding("sex", pa.array(["F", "M"]), np.array([0, 1], np.int32), -1, 2)
     >>> whole = {"sex": pa.array(["*"])}

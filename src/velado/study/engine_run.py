@@ -173,13 +173,47 @@ def publish_files(
         "undeclared": undeclared,
         "reports": reports,
     }
-    recipe = _recipe(given)
+    return run_on_files(
+        _recipe(given),
+        place,
+        Path(out),
+        reads=[*paths, *files_of(schema, key)],
+        force=force,
+        key=key,
+        engine=engine,
+        memory=memory,
+        plan=plan,
+        table=table,
+        progress=progress,
+    )
+
+
+def run_on_files(
+    recipe: Recipe,
+    place: str,
+    out: Path,
+    *,
+    reads: Sequence[Path],
+    force: bool,
+    key: Key | str | Path | None,
+    engine: Reader,
+    memory: str | None,
+    plan: Plan,
+    table: str | None,
+    progress: Progress,
+) -> EnginePublished:
+    """The run of *recipe* on the files of *place*, or the error of what no engine can do yet; *reads* are files that stay as they are.
+
+    >>> run_on_files.__name__
+    'run_on_files'
+    """
+    _refuse_undone(recipe)
     asked = run_settings(plan=plan, engine=engine)
     plan, engine = asked.plan, asked.engine
     owner = owner_key(key)
     clock = StepClock(progress, STEPS)
     file = f"table.{recipe.format}"
-    with staged_folder(Path(out), force, [*paths, *_files(schema, key)]) as staged:
+    with staged_folder(out, force, reads) as staged:
         source = open_source(
             place, recipe.schema, staged.scratch, table=table, engine=engine, memory=memory, attach=True
         )
@@ -201,7 +235,7 @@ def publish_files(
         finally:
             source.close()
     progress(1.0, say("done"))
-    return EnginePublished(facts=facts, page=page, folder=Path(out).absolute())
+    return EnginePublished(facts=facts, page=page, folder=out.absolute())
 
 
 def publish_table(
@@ -250,13 +284,49 @@ def publish_table(
         "undeclared": undeclared,
         "reports": reports,
     }
-    recipe = _recipe(given)
+    return run_on_table(
+        _recipe(given),
+        url,
+        table,
+        Path(out),
+        to=to,
+        to_table=to_table,
+        reads=files_of(schema, key),
+        force=force,
+        key=key,
+        memory=memory,
+        plan=plan,
+        progress=progress,
+    )
+
+
+def run_on_table(
+    recipe: Recipe,
+    url: str,
+    table: str,
+    out: Path,
+    *,
+    to: str | None,
+    to_table: str,
+    reads: Sequence[Path],
+    force: bool,
+    key: Key | str | Path | None,
+    memory: str | None,
+    plan: Plan,
+    progress: Progress,
+) -> EnginePublished:
+    """The run of *recipe* on *table* of a server, or the error of what no engine can do yet; *reads* are files that stay as they are.
+
+    >>> run_on_table.__name__
+    'run_on_table'
+    """
+    _refuse_undone(recipe)
     plan = run_settings(plan=plan).plan
     clock = StepClock(progress, STEPS)
     source = as_read(open_table(url, table, memory=memory), recipe.schema)
     try:
         with (
-            staged_folder(Path(out), force, _files(schema, key)) as staged,
+            staged_folder(out, force, reads) as staged,
             new_table(to or url, to_table, force, source) as sink,
         ):
 
@@ -271,28 +341,62 @@ def publish_table(
     finally:
         source.close()
     progress(1.0, say("done"))
-    return EnginePublished(facts=facts, page=page, folder=Path(out).absolute())
+    return EnginePublished(facts=facts, page=page, folder=out.absolute())
 
 
-def _files(schema: Schema | str | Path, key: Key | str | Path | None) -> list[Path]:
-    return [Path(given) for given in (schema, key) if isinstance(given, str | Path)]
+def files_of(*given: object) -> list[Path]:
+    """Those of the arguments that are files.
+
+    >>> [path.name for path in files_of("schema.toml", None)]
+    ['schema.toml']
+    """
+    return [Path(one) for one in given if isinstance(one, str | Path)]
 
 
 def _recipe(given: Mapping[str, object]) -> Recipe:
-    """The settings of a run, checked as those in memory are; what no engine can do is refused."""
+    """The settings of a run, checked as those in memory are."""
     schema = given["schema"]
     if isinstance(schema, str | Path):
         given = {**given, "schema": read_schema(schema)}
     recipe = made(Recipe, given, Where("python"))
-    if recipe.k is None:
-        recipe = replace(recipe, k=default_k(recipe.method.promise, recipe.guarantees))
+    return with_k(recipe)
+
+
+def with_k(recipe: Recipe) -> Recipe:
+    """The recipe with the k that its method and promises take where none was named.
+
+    >>> from velado.release.methods import Mondrian
+    >>> with_k(Recipe(Schema({}), Mondrian())).k
+    5
+    """
+    if recipe.k is not None:
+        return recipe
+    return replace(recipe, k=default_k(recipe.method.promise, recipe.guarantees))
+
+
+def _refuse_undone(recipe: Recipe) -> None:
+    """Nothing, unless the recipe asks for what no engine can do yet."""
     if recipe.formulas == "escape":
         raise ParameterError(
             "An engine cannot escape cells that begin like a formula yet.",
             "They would be published as they are.",
             "Use --formulas keep (they are counted) or refuse, or --engine memory.",
         )
-    return recipe
+    at_hand = {
+        "keep_order": recipe.keep_order,
+        "improve": recipe.improve,
+        "blind": recipe.blind,
+        "bound": recipe.bound == "tight",
+        "operations": bool(recipe.operations),
+        "together": recipe.together.what is not None,
+    }
+    for name, asked in at_hand.items():
+        if asked:
+            raise ParameterError(
+                say("The recipe's `{name}` cannot be done with an engine yet.", name=name),
+                "It needs every row at hand.",
+                "Apply it with --engine memory to files, or take the setting out of the recipe.",
+            )
 
 
 _Writing = tuple[Callable[[Recoding], RowSource], Callable[[RowSource], OutputFacts]]
@@ -396,7 +500,7 @@ def report_files(facts: EngineFacts, recipe: Recipe, key: Key) -> tuple[dict[str
     """
     files = {
         f"{PUBLIC}/manifest.json": manifest_json(engine_manifest(facts, key)),
-        f"{PRIVATE}/recipe.toml": recipe.to_toml(by_engine=True).encode(),
+        f"{PRIVATE}/recipe.toml": recipe.to_toml().encode(),
         f"{PRIVATE}/{OWNER_FILE}": key.secret + b"\n",
     }
     with speaking("en"):

@@ -123,21 +123,16 @@ class Recipe:
         plain = {name: value for name, value in table_of(self).items() if name not in left_out}
         return {"version": VERSION, **plain, **{name: part for name, part in parts.items() if part}}
 
-    def to_toml(self, by_engine: bool = False) -> str:
-        """The text of `recipe.toml`, with comments in the language of its reports; an engine's run is repeated in another way."""
+    def to_toml(self) -> str:
+        """The text of `recipe.toml`, with comments in the language of its reports."""
         lead = say(
-            "How this release was made, by an engine. `velado anonymize` repeats it with these settings, on next month's\n"
-            "files or table too; `velado apply recipe.toml FILE` does so with one file, in memory.\n"
-            "[taxonomies] holds what the taxonomy files said on that day. [input] names the input by a fingerprint\n"
+            "How this release was made. Repeat it, or use it on another file of the same form:\n"
+            "  velado apply recipe.toml FILE -o FOLDER --key owner.key\n"
+            "FILE may be whatever `velado anonymize` takes: a folder or a pattern of files, a database with --table,\n"
+            "an address postgresql:// with --table and --to-table.\n"
+            "[taxonomies] holds what the taxonomy files said on that day. [input] names the file by a fingerprint\n"
             "that only the holder of the key can compute. This file is private: it says how values were chosen."
         )
-        if not by_engine:
-            lead = say(
-                "How this release was made. Repeat it, or use it on another file of the same form:\n"
-                "  velado apply recipe.toml FILE -o FOLDER --key owner.key\n"
-                "[taxonomies] holds what the taxonomy files said on that day. [input] names the file by a fingerprint\n"
-                "that only the holder of the key can compute. This file is private: it says how values were chosen."
-            )
         remarks = "".join(f"# {line}\n" for line in told(lead, self.language).splitlines())
         return f"{remarks}\n{tomli_w.dumps(self.to_dict(), multiline_strings=True)}"
 

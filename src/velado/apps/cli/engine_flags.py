@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from velado.apps.cli.app import OfSetting, OneOf, option
@@ -15,8 +15,6 @@ from velado.errors import ParameterError
 from velado.text import say
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from velado.data.schema import Schema
     from velado.data.table import Table
     from velado.engines.duckdb_source import DuckDBSource
@@ -162,8 +160,8 @@ class RowSourceFlags:
         """
         return "spark" if self.engine == "spark" else "duckdb"
 
-    def refuse(self, asked: Sequence[tuple[str, bool]]) -> None:
-        """Nothing, if nothing was *asked* (flag, given) that an engine cannot do yet; else an error names it.
+    def refuse(self, asked: Sequence[tuple[str, bool]], source: str = "") -> None:
+        """Nothing, if nothing was *asked* (flag, given) that an engine cannot do yet with *source*; else an error names it.
 
         >>> RowSourceFlags().refuse([("--keep-order", False)])
         """
@@ -172,7 +170,9 @@ class RowSourceFlags:
                 raise ParameterError(
                     say("{flag} cannot be used with an engine yet.", flag=flag),
                     "It needs every row at hand.",
-                    say("Leave {flag} out, or use --engine memory.", flag=flag),
+                    say("Leave {flag} out, or write the rows to a file first.", flag=flag)
+                    if source.startswith((*SERVERS, *REMOTE)) or is_database(source)
+                    else say("Leave {flag} out, or use --engine memory.", flag=flag),
                 )
 
 
@@ -263,25 +263,16 @@ def is_database(source: str) -> bool:
     return holds_tables(source)
 
 
-def table_in_memory(source: str, schema: Schema) -> Table:
-    """The same as a table that is called as an engine calls the files, with no meaning yet.
-
-    >>> table_in_memory("no/such/*.csv", None)
-    Traceback (most recent call last):
-    velado.errors.TableError: No file matches 'no/such/*.csv'. Nothing was read. Check the path; quote a pattern so that the shell leaves it alone.
-    """
-    from velado.data.io import read_table
-
-    with RowSourceFlags().opened(source, schema) as rows:
-        return replace(read_table(cast("DuckDBSource", rows).frame()), source=rows.name)
-
-
-def in_memory(source: str, schema: Schema) -> pl.DataFrame:
-    """All rows of a folder or a pattern of files as one frame.
+def in_memory(source: str, schema: Schema) -> Table:
+    """All rows of a folder or a pattern of files as one table, whose columns have no meaning yet.
 
     >>> in_memory("no/such/*.csv", None)
     Traceback (most recent call last):
     velado.errors.TableError: No file matches 'no/such/*.csv'. Nothing was read. Check the path; quote a pattern so that the shell leaves it alone.
     """
-    with RowSourceFlags().opened(source, schema) as rows:
-        return cast("DuckDBSource", rows).frame()
+    from velado.data.schema import Schema
+    from velado.data.table import Table
+
+    with RowSourceFlags().opened(source, schema) as opened:
+        rows = cast("DuckDBSource", opened)
+        return Table.of(rows.frame(), Schema({}), rows.name, undeclared="keep", separator=rows.separator)

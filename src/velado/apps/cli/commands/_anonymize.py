@@ -14,7 +14,7 @@ from velado.apps.cli import options as flags
 from velado.apps.cli.app import OfSetting, OneOf, command, option
 from velado.apps.cli.commands._inspect import inferred
 from velado.apps.cli.commands._presets import preset_named
-from velado.apps.cli.engine_flags import EngineFlags, is_lake, table_in_memory
+from velado.apps.cli.engine_flags import EngineFlags, in_memory, is_lake
 from velado.apps.cli.first_kernel import load_first_kernel
 from velado.apps.cli.options import META, CommandWithMethodFlags, by_person
 from velado.engines.places import SERVERS
@@ -128,7 +128,8 @@ def anonymize(
                 ("--sheet", reading.sheet is not None),
                 ("--format", served and format is not None),
                 ("--formulas", served and formulas != "keep"),
-            ]
+            ],
+            file,
         )
         with show.waiting() as progress:
             from velado.study.engine_run import publish_files, publish_table
@@ -182,7 +183,7 @@ def anonymize(
                     progress=progress,
                 )
             )
-        show.result(lambda: _document(done, cost=done.release.facts()["cost"]), _engine_lines(done))
+        show_engine_published(done)
         return
     with show.waiting() as progress:
         from velado.study.run import publish
@@ -196,7 +197,7 @@ def anonymize(
             meaning = _rounded(inspection.schema, reading, round_intervals)
         else:
             meaning = _meaning(schema, reading, round_intervals)
-            source = table_in_memory(file, meaning) if is_lake(file) else reading.source(Path(file))
+            source = in_memory(file, meaning) if is_lake(file) else reading.source(Path(file))
         further = promises.guarantees(by_person(per, meaning))
         operations: tuple[Operation, ...] = ()
         if preset is not None:
@@ -322,6 +323,11 @@ def propose(file: Path, reading: flags.ReadingFlags) -> NoReturn:
 def show_published(done: Published) -> None:
     """A finished release is told: as JSON the manifest and the folder, else in ten lines and its warnings."""
     show.result(lambda: _document(done, metrics=done.scores.to_dict()), _lines(done))
+
+
+def show_engine_published(done: EnginePublished) -> None:
+    """The same of a release that an engine made."""
+    show.result(lambda: _document(done, cost=done.release.facts()["cost"]), _engine_lines(done))
 
 
 def _document(done: Published | EnginePublished, **cost: object) -> dict[str, object]:

@@ -81,9 +81,7 @@ def _where_it_lies(
 
 
 def _whole(place: str, reading: flags.ReadingFlags) -> Table:
-    from velado.data.io import read_table
-
-    return read_table(in_memory(place, _unread(reading)))
+    return in_memory(place, _unread(reading)).blanked()
 
 
 def _unread(reading: flags.ReadingFlags) -> Schema:
