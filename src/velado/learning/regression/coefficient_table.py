@@ -336,12 +336,3 @@ def cautions(fit: Fit) -> Iterator[Sentence]:
         remark = FAMILIES[fit.family].remark(fit.facts, max(1, rows - len(fit.names)))
         if remark:
             yield remark
-
-
-def told_all() -> Sentence:
-    """When no single column stands out.
-
-    >>> str(told_all())
-    'the columns'
-    """
-    return say("the columns")

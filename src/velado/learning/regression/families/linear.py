@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from velado.learning.regression.families._family import AtPoint, Family, Floats
+from velado.text import say
 
 
 class Linear(Family):
