@@ -13,7 +13,7 @@ from velado.learning.crypto.fixed_point import Bounded, Columns, FixedPoint
 from velado.learning.crypto.modular import exact_gram
 from velado.learning.regression.fit import ColumnScale, Moments, reaches, scaling_of
 from velado.learning.regression.job import Job
-from velado.text import say
+from velado.text import say, say_n
 
 T = TypeVar("T")
 
