@@ -22,7 +22,7 @@ if __name__ == "__main__":
         count = asked // len(ways) + (at < asked % len(ways))
         began = time.time()
         with tempfile.TemporaryDirectory() as folder:
-            done = trial(way, Path(folder), 250, points(count, seed=7))
+            done = trial(way, Path(folder), 100, points(count, seed=7))
         kills, runs = kills + done.kills, runs + count
         assert not done.twice, "a record was published twice"
         assert way[0] == "stdin" or done.published + done.reported == done.records, "a record is lost"

@@ -17,9 +17,11 @@ from velado.learning.flower._client import TrainingClient
 from velado.learning.flower._local_rows import Locally, LocalRows
 from velado.learning.flower._packets import ARRAYS, FACTS
 from velado.learning.flower._robust import centre, counted_rows, far_out, shortened
+from velado.learning.flower.aggregations import AGGREGATIONS
 from velado.learning.flower.client_app import LoopGrid, make_client_app, number_of
+from velado.learning.flower.outcome import protection_lines
 from velado.learning.flower.server_app import Rounds, serve
-from velado.learning.flower.simulation import Ready, make_ready
+from velado.learning.flower.simulation import Ready, make_ready, run_ready
 from velado.text import told
 
 from .conftest import make_people
@@ -85,16 +87,14 @@ def run(ready: Ready, attack: Callable | None) -> Rounds:
     return serve(LoopGrid(changed, len(parts)), agreed, 0, tested).rounds
 
 
+SEEN = [name for name, one in AGGREGATIONS.items() if not one.hidden]
 ATTACKS = [claims_rows, reversed_weights, flipped]
 
 
 @pytest.fixture(scope="module")
 def honest(many) -> dict[str, float]:
     """The accuracy without an attack, under each way to put answers together."""
-    return {
-        way: run(ready_many(many, aggregation=way), None).records[-1].accuracy
-        for way in ("mean", "median", "trimmed-mean")
-    }
+    return {way: run(ready_many(many, aggregation=way), None).records[-1].accuracy for way in SEEN}
 
 
 @pytest.mark.parametrize("attack", ATTACKS[:2])
@@ -103,7 +103,7 @@ def test_without_limits_one_client_of_ten_takes_the_model_over(many, honest, att
     assert rounds.records[-1].accuracy < honest["mean"] - 0.1
 
 
-@pytest.mark.parametrize("way", ["mean", "median", "trimmed-mean"])
+@pytest.mark.parametrize("way", SEEN)
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_with_them_it_moves_accuracy_by_two_points_at_most(many, honest, attack, way) -> None:
     rounds = run(ready_many(many, aggregation=way), attack)
@@ -127,6 +127,35 @@ def test_boosted_trees_are_limited_too(many) -> None:
     ready = ready_many(many, model="xgboost", rounds=6)
     honest = run(ready, None).records[-1].accuracy
     assert all(abs(run(ready, attack).records[-1].accuracy - honest) <= 0.02 for attack in ATTACKS)
+
+
+@pytest.mark.parametrize("way", SEEN)
+def test_every_way_is_one_of_its_own_and_says_so(many, way: str) -> None:
+    """A name that fell through to a neighbour would be that neighbour under another name."""
+    one = AGGREGATIONS[way]
+    assert one.name == way and [other.says for other in AGGREGATIONS.values()].count(one.says) == 1
+    clients = max(10, one.fewest)
+    federation = Federation(aggregation=way, clients=clients)
+    draw = np.random.default_rng(6)
+    updates, rows = draw.exponential(size=(clients, 5)), draw.integers(50, 90, clients).astype(float)
+    found = centre(updates, rows, federation)
+    order = draw.permutation(clients)
+    np.testing.assert_allclose(centre(updates[order], rows[order], federation), found)
+    np.testing.assert_allclose(centre(np.ones((clients, 5)), rows, federation), np.ones(5))
+    assert (found >= updates.min(axis=0)).all() and (found <= updates.max(axis=0)).all()
+    for other in SEEN:
+        alike = np.allclose(centre(updates, rows, replace(federation, aggregation=other)), found)
+        assert alike == (other == way)
+    if one.fewest > 1:
+        with pytest.raises(ParameterError, match="cannot be left out"):
+            Federation(aggregation=way, clients=one.fewest - 1)
+    if not one.trees:
+        with pytest.raises(ParameterError, match="Trees cannot be put together"):
+            Federation(aggregation=way, model="xgboost")
+    fit = run_ready(ready_many(many, aggregation=way, rounds=2), "loop")
+    assert fit.how.aggregation == way and protection_lines(fit)[0] == one.says
+    with pytest.raises(ParameterError, match=way):
+        Federation(aggregation=f"{way}s")
 
 
 def test_median_and_trimmed_mean_are_flowers() -> None:

@@ -203,5 +203,6 @@ def test_settings_that_cannot_work_are_refused() -> None:
 
 def test_no_window_of_a_random_stream_shows_fewer_than_k_people() -> None:
     """A few; `benchmarks/streams_random.py` draws a hundred thousand."""
-    made = [judged(number) for number in range(6)]
-    assert not any(one.below for one in made) and sum(one.rows for one in made) > 20
+    for door, count in ((True, 6), (False, 12)):
+        made = [judged(number, door) for number in range(count)]
+        assert not any(one.below for one in made) and sum(one.rows for one in made) > 20

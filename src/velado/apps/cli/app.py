@@ -276,6 +276,25 @@ class OfSetting(_ParamType):
         return checked_flag(param.opts[0] if param else "", value, self.hint())
 
 
+class OfRegistry(OfSetting):
+    """The type of a flag that names an entry of a registry, which its command looks up; help lists what there is.
+
+    >>> OfRegistry("velado.learning.regression.families:FAMILIES").get_metavar()
+    'linear|logistic|poisson'
+    """
+
+    def __init__(self, place: str) -> None:
+        super().__init__(place, "NAME")
+
+    def get_metavar(self, param: click.Parameter | None = None, ctx: click.Context | None = None) -> str:
+        """The names, as usage lines have them."""
+        return "|".join(self.hint())
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The text as it is."""
+        return value
+
+
 class PlainNumber(OfSetting):
     """The type of a flag for a number whose limits its command checks: read as every setting is.
 

@@ -108,7 +108,7 @@ def _answer(
     if not trains(prepared):
         why = say("It cannot take part.") if private else prepared.record.gap or "It has no rows."
         return Packet({**facts, "sits_out": why}), state
-    if agreed.aggregation == "secure-sum":
+    if agreed.hidden:
         return _summed(client, packet, facts, state, kind)
     if kind == "greet":
         return Packet(_signed(client, facts, b"")), state

@@ -72,7 +72,7 @@ def _is_key(text: str) -> bool:
 
 def refuse_unnamed(terms: FederationTerms) -> None:
     """Nothing, or SchemaError: secure sums between machines need to know whose keys hide them."""
-    if terms.agreed.aggregation == "secure-sum" and not terms.parties:
+    if terms.agreed.hidden and not terms.parties:
         raise SchemaError(
             "The recipe names no parties, and secure sums between machines need them.",
             "Whoever carries the keys could put its own in between and see single clients' sums.",

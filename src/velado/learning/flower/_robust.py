@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from velado.learning.flower.federation import Federation
+from velado.learning.flower.aggregations import AGGREGATIONS
+from velado.learning.flower.federation import AUTO, Federation
 
 Floats = npt.NDArray[np.float64]
 FAR = 4.0
@@ -45,20 +46,13 @@ def shortened(updates: Floats, clip: float) -> Floats:
 
 
 def centre(updates: Floats, rows: Floats, federation: Federation) -> Floats:
-    """The one update that stands for all: the mean weighted by rows, the median of each number, or the mean without the ends.
+    """The one update that stands for all, as the agreed way has it; the mean, which "auto" is where answers are seen.
 
-    Of three answers or more at least one is left out at each end: a share that rounds down to nobody would be the plain mean.
-
-    >>> few = Federation(aggregation="trimmed-mean", clients=4)
-    >>> centre(np.array([[1.0], [1.1], [0.9], [-50.0]]), np.ones(4), few).round(2).tolist()
-    [0.95]
+    >>> centre(np.array([[1.0], [4.0], [-50.0]]), np.ones(3), Federation(aggregation="median")).tolist()
+    [1.0]
     """
-    if federation.aggregation == "median":
-        return np.asarray(np.median(updates, axis=0), dtype=np.float64)
-    if federation.aggregation == "trimmed-mean":
-        cut = min(max(1, int(federation.trim * len(updates))), (len(updates) - 1) // 2)
-        return np.asarray(np.sort(updates, axis=0)[cut : len(updates) - cut].mean(axis=0), dtype=np.float64)
-    return np.asarray((rows / rows.sum()) @ updates, dtype=np.float64)
+    way = "mean" if federation.aggregation == AUTO else federation.aggregation
+    return AGGREGATIONS[way].centre(updates, rows, federation)
 
 
 def far_out(updates: Floats) -> npt.NDArray[np.bool_]:

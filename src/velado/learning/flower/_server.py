@@ -371,7 +371,7 @@ class Bagged(_Visible):
 
 def holder_of(agreed: Agreed, tested: FloatMatrix | None) -> Holder:
     """The server's side of the federation's model."""
-    if agreed.aggregation == "secure-sum":
+    if agreed.hidden:
         return Summed(agreed, tested)
     return (Averaged if agreed.federation.model == "logistic" else Bagged)(agreed, tested)
 

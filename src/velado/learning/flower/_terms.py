@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,13 +24,13 @@ from velado.data.table import Table
 from velado.data.taxonomy import Taxonomy, from_tree
 from velado.errors import ParameterError, SchemaError
 from velado.learning.flower._logistic import FeatureScaling, scaling_of
-from velado.learning.flower.federation import Federation
+from velado.learning.flower.aggregations import AGGREGATIONS
+from velado.learning.flower.federation import AUTO, Federation
 from velado.learning.regression.job import Party
 from velado.measures.models.encoder import Encoder, EncoderSettings
 from velado.release.methods import METHODS
 from velado.text import listed, say
 
-Aggregation = Literal["secure-sum", "mean", "median", "trimmed-mean"]
 # The curvature has about half the square of this many figures, four megabytes of each client in every round.
 _WIDEST = 1000
 
@@ -102,10 +102,15 @@ class Agreed:
         return int(self.scaling.shift.size)
 
     @property
-    def aggregation(self) -> Aggregation:
+    def hidden(self) -> bool:
+        """Whether the coordinator sees sums over all clients alone."""
+        return AGGREGATIONS[self.aggregation].hidden
+
+    @property
+    def aggregation(self) -> str:
         """How answers are put together; "auto" is secure-sum wherever the model, the clients and their number allow it."""
         one = self.federation
-        if one.aggregation != "auto":
+        if one.aggregation != AUTO:
             return one.aggregation
         if one.noise is not None:
             return "secure-sum"

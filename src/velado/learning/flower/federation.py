@@ -9,10 +9,20 @@ from fractions import Fraction
 from typing import Annotated, ClassVar, Literal
 
 from velado.errors import ParameterError
+from velado.learning.flower.aggregations import AGGREGATIONS
 from velado.query.budget import Budget, Delta, Spend
 from velado.settings import Setting, read, settings
 from velado.text import say
 
+AUTO = "auto"
+AggregationName = Annotated[
+    str,
+    Setting(
+        "secure-sum hides each client's part and finds the pooled model; mean (FedAvg), median and trimmed-mean show "
+        "it to the coordinator, who can then limit a hostile client; auto: secure-sum where it can be, else mean",
+        choices=lambda: (AUTO, *AGGREGATIONS),
+    ),
+]
 Share = Annotated[float, Setting(gt=0, le=1)]
 
 
@@ -33,13 +43,7 @@ class Federation:
     model: Annotated[Literal["logistic", "xgboost"], Setting("logistic regression, or xgboost (bagging)")] = (
         "logistic"
     )
-    aggregation: Annotated[
-        Literal["auto", "secure-sum", "mean", "median", "trimmed-mean"],
-        Setting(
-            "secure-sum hides each client's part and finds the pooled model; mean (FedAvg), median and trimmed-mean show "
-            "it to the coordinator, who can then limit a hostile client; auto: secure-sum where it can be, else mean"
-        ),
-    ] = "auto"
+    aggregation: AggregationName = "auto"
     clients: Annotated[int, Setting("clients", ge=1, le=1000)] = 10
     rounds: Annotated[int, Setting("rounds", ge=1, le=100_000)] = 100
     split: Annotated[Literal["iid", "dirichlet"], Setting("how a simulation deals out the rows")] = "iid"
@@ -154,19 +158,20 @@ class Federation:
 
 def _refuse_misfits(one: Federation) -> None:
     """Nothing, where the way to put answers together fits the model and the noise; else why not."""
-    if one.model == "xgboost" and one.aggregation not in ("auto", "mean"):
+    way = AGGREGATIONS.get(one.aggregation)
+    if one.model == "xgboost" and way is not None and not way.trees:
         raise ParameterError(
             say("Trees cannot be put together by '{way}'.", way=one.aggregation),
             "Trees of different clients have no common parameters that could be summed or ordered.",
             "Leave 'aggregation' out, or choose the logistic model.",
         )
-    if one.aggregation == "secure-sum" and (one.fraction < 1 or one.clients < 2):
+    if way is not None and way.hidden and (one.fraction < 1 or one.clients < 2):
         raise ParameterError(
             "Secure sums need two clients or more, and the same ones in every round.",
             "The difference of two sums over different clients is one client's own.",
             "Leave 'fraction' at 1, or set aggregation = \"mean\".",
         )
-    if one.aggregation == "trimmed-mean" and one.needed < 3:
+    if way is not None and one.needed < way.fewest:
         raise ParameterError(
             say("The ends of {needed} answers cannot be left out.", needed=one.needed),
             "Between two answers there is no middle, so that one hostile client would move the mean as it likes.",
@@ -180,7 +185,7 @@ def _refuse_misfits(one: Federation) -> None:
             "Split points repeat values of single rows, and no amount of noise on the leaves would hide them.",
             "Choose the logistic model, or leave epsilon out.",
         )
-    if one.aggregation not in ("auto", "secure-sum") or one.fraction < 1 or one.dropout > 0:
+    if (way is not None and not way.hidden) or one.fraction < 1 or one.dropout > 0:
         raise ParameterError(
             "Noise needs secure sums over the same clients in every round.",
             "Each client adds a part of the noise, which hides nobody before it is summed.",

@@ -17,6 +17,7 @@ from velado.learning.flower._local_rows import Locally
 from velado.learning.flower._membership import MembershipAttack
 from velado.learning.flower._private_steps import plan_for
 from velado.learning.flower._terms import Agreed, FederationTerms
+from velado.learning.flower.aggregations import AGGREGATIONS
 from velado.learning.flower.federation import Federation
 from velado.learning.flower.flower_records import (
     ClientRecord,
@@ -139,7 +140,7 @@ def _promise_of(
         "Before any other sum all rows were counted together: of the columns that clients train on as they are, fewer than {least} people make up no sum.",
         least=agreed.federation.least_cell,
     )
-    held = agreed.aggregation == "secure-sum" and agreed.federation.least_cell > 1
+    held = agreed.hidden and agreed.federation.least_cell > 1
     found = (measured, *([counted] if held else []))
     return FederatedPromise(
         type=kind,
@@ -192,7 +193,7 @@ def _private_promise(agreed: Agreed, evaluation: str) -> FederatedPromise:
 
 def _hidden(agreed: Agreed) -> tuple[str, ...]:
     """What the coordinator sees of one client, and what that means for a hostile one."""
-    if agreed.aggregation != "secure-sum":
+    if not agreed.hidden:
         uncounted = say(
             "Rows are not counted first: what one person of a client alone has can move the weights that this client sends."
         )
@@ -232,7 +233,7 @@ def _hidden(agreed: Agreed) -> tuple[str, ...]:
 def _what_leaves(agreed: Agreed) -> tuple[str, ...]:
     if agreed.federation.noise is not None:
         return (say("Nothing of one client leaves but sums with noise, under masks that cancel."),)
-    if agreed.aggregation == "secure-sum":
+    if agreed.hidden:
         return (
             say(
                 "No row leaves a client, and no model of its own: sums under masks that cancel do, and counts of its rows."
@@ -325,21 +326,8 @@ def protection_lines(fit: FederatedFit) -> list[str]:
     >>> "secure sums" in protection_lines(run_ready(small_ready(), "loop"))[0]
     True
     """
-    ways = {
-        "secure-sum": say(
-            "Put together by secure sums: the coordinator saw sums over all clients, and no client's own."
-        ),
-        "mean": say(
-            "Put together by the mean; rows are capped and updates shortened, and the coordinator saw each."
-        ),
-        "median": say(
-            "Put together by the median of each number; the coordinator saw each client's weights."
-        ),
-        "trimmed-mean": say(
-            "Put together by the mean without the ends of each number; the coordinator saw each client's weights."
-        ),
-    }
-    said: list[str] = [ways[fit.how.aggregation]] if fit.how.aggregation in ways else []
+    way = AGGREGATIONS.get(fit.how.aggregation)  # a fit of an earlier version may say nothing of it
+    said: list[str] = [] if way is None else [way.says]
     if fit.how.keys:
         said.append(say("Digest of the keys, for the clients to compare: {keys}", keys=fit.how.keys))
     account, attack = fit.how.account, fit.how.membership

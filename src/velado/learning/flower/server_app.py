@@ -298,9 +298,7 @@ class Rounds(Strategy):
 
     @property
     def _no_area(self) -> str:
-        hidden = self.agreed.aggregation == "secure-sum" and (
-            self.agreed.classes > 2 or self.agreed.federation.noise is not None
-        )
+        hidden = self.agreed.hidden and (self.agreed.classes > 2 or self.agreed.federation.noise is not None)
         return _NO_AREA_IN_SUMS if hidden else _NO_AREA_ANYWHERE
 
     def _finish(self, **values: Any) -> None:
@@ -359,9 +357,7 @@ def serve(
         digest=agreed.digest,
         signers=agreed.signers,
         # Averages cap what a client says; of a secret sum nothing can be capped, so that who says too much is turned away.
-        most_rows=federation.most_rows
-        if agreed.aggregation == "secure-sum" and federation.noise is None
-        else None,
+        most_rows=federation.most_rows if agreed.hidden and federation.noise is None else None,
     )
     rounds = Rounds(agreed, holder, roster, seed, truth, on_round)
     try:

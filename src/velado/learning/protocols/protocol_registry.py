@@ -9,5 +9,5 @@ from velado.learning.protocols.protocol import RegressionProtocol
 from velado.learning.protocols.secure_sum import SECURE_SUM
 
 PROTOCOLS: Mapping[str, RegressionProtocol] = {
-    one.name: one for one in (MASKED, DELEGATED, DELEGATED_TO_CLIENT, SECURE_SUM)
+    one.name: one for one in (SECURE_SUM, MASKED, DELEGATED, DELEGATED_TO_CLIENT)
 }

@@ -221,7 +221,7 @@ def short_key(job: Job) -> str:
 def _assumptions(job: Job) -> str:
     """What must hold; of exact sums at one point after another also that the points are Newton's, which nobody else can check."""
     said: list[str] = [job.protocol.facts.assumptions]
-    if job.noise is None and job.iterated and job.family != "linear":
+    if job.noise is None and not job.model.sums:
         said.append(
             say(
                 "An evaluator that names other points than Newton's method could read single rows off two sums; with noise it could not."

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from statistics import NormalDist
 
+from velado.learning.regression.families import FAMILIES
 from velado.learning.regression.fit import Fit
 from velado.learning.regression.job import INTERCEPT
 from velado.learning.regression.penalty_path import PenaltyPath
@@ -13,7 +14,6 @@ from velado.text import Language, Sentence, say, say_n, written
 
 CAREFUL_INFLATION = 10.0
 CAREFUL_CONDITION = 1000.0
-CAREFUL_DISPERSION = 1.5
 MOST_LOGARITHM = 690.0
 """Ratios beyond e to this power, or below e to less it, are told as such."""
 LEAST_CHANCE = 1e-16
@@ -23,7 +23,11 @@ LEAST_CHANCE = 1e-16
 def degrees_of(fit: Fit) -> int | None:
     """The degrees of freedom of t, or None where z is used: with noise, and for families other than linear."""
     rows = fit.how.get("rows")
-    if fit.family != "linear" or fit.promise.differential_privacy is not None or not isinstance(rows, int):
+    if (
+        not FAMILIES[fit.family].sums
+        or fit.promise.differential_privacy is not None
+        or not isinstance(rows, int)
+    ):
         return None
     return max(1, rows - len(fit.names))
 
@@ -137,7 +141,7 @@ def ratio_rows(fit: Fit, language: Language | None = None) -> tuple[list[str], l
     >>> ratio_rows(fit_of(job, Solved(coefficients=(1.0, 0.0))))
     (['column', 'for a difference of', 'odds ratio'], [['x', '1', '1']])
     """
-    if fit.family not in ("logistic", "poisson"):
+    if not FAMILIES[fit.family].ratio:
         return [], []
 
     def text(value: float, form: str) -> str:
@@ -151,7 +155,7 @@ def ratio_rows(fit: Fit, language: Language | None = None) -> tuple[list[str], l
 
     spans = intervals(fit)
     head: list[str] = [say("column"), say("for a difference of")]
-    head.append(say("odds ratio") if fit.family == "logistic" else say("rate ratio"))
+    head.append(FAMILIES[fit.family].ratio)
     head += [say("95% from"), say("95% to")] if spans is not None else []
     steps = {column.name: step_of(float(column.high - column.low)) for column in fit.features}
     rows = []
@@ -322,18 +326,13 @@ def cautions(fit: Fit) -> Iterator[Sentence]:
             say(
                 "Standard errors take a weight for how exactly its row was measured. For weights of a sample survey they are wrong."
             )
-            if fit.family == "linear"
+            if FAMILIES[fit.family].dispersed
             else say(
                 "Standard errors take a weight for a number of like rows. For weights of a sample survey they are wrong."
             )
         )
     rows = fit.how.get("rows")
-    if fit.family == "poisson" and "deviance" in fit.facts and isinstance(rows, int):
-        ratio = fit.facts["deviance"] / max(1, rows - len(fit.names))
-        if ratio > CAREFUL_DISPERSION:
-            yield say(
-                "The deviance is {ratio:.2f} times its degrees of freedom: the counts vary more than Poisson's law says. Standard errors "
-                "are too small, by a factor of about {factor:.2f}.",
-                ratio=ratio,
-                factor=math.sqrt(ratio),
-            )
+    if "deviance" in fit.facts and isinstance(rows, int):
+        remark = FAMILIES[fit.family].remark(fit.facts, max(1, rows - len(fit.names)))
+        if remark:
+            yield remark

@@ -34,8 +34,7 @@ def design_columns(columns: Columns, job: Job) -> dict[str, ArrayLike]:
     """
     weight = () if job.weight is None else (job.weight,)
     found = made_columns(columns, (*job.features, job.target, *weight))
-    if job.family == "logistic":
-        refuse_neither(found[job.target.name], job.target.name)
+    job.model.refuse_values(found[job.target.name], job.target.name)
     return found
 
 
@@ -129,29 +128,6 @@ def encoded_columns(columns: Columns, job: Job) -> list[NDArray[Any]]:
         )
     check_rows(rows.pop(), job)
     return encoded
-
-
-def refuse_neither(values: ArrayLike, target: str) -> None:
-    """Nothing, where a logistic regression's target is 0 or 1 in every row; InputError else.
-
-    >>> refuse_neither(["0", "1"], "dead")
-    """
-    try:
-        neither = ~np.isin(np.asarray(values).astype(np.float64), (0.0, 1.0))
-    except ValueError:
-        return  # no number: the encoding says so
-    if neither.any():
-        raise InputError(
-            say_n(
-                "The target '{name}' has values other than 0 and 1 in {n:,} row of {rows:,}.",
-                "The target '{name}' has values other than 0 and 1 in {n:,} rows of {rows:,}.",
-                int(neither.sum()),
-                name=target,
-                rows=neither.size,
-            ),
-            "Logistic regression (family logistic) is about something that was so or not.",
-            "Code it as 0 and 1, or choose another family.",
-        )
 
 
 def check_rows(count: int, job: Job) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from velado.errors import InputError, ParameterError, SchemaError, SingularDesignError
 from velado.learning.crypto.fixed_point import Bounded
 from velado.learning.protocols.who_learns_what import Learned, RunPromise
-from velado.learning.regression.job import INTERCEPT, Family, Job
+from velado.learning.regression.families import FAMILIES
+from velado.learning.regression.job import INTERCEPT, Job
 from velado.learning.regression.penalty_path import PenaltyPath
 from velado.settings import Where, read
 from velado.text import listed, say
@@ -439,15 +440,13 @@ class Solved:
 FORMAT = 1
 
 
-def mean_of(family: Family, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def mean_of(family: str, scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """The mean of the target that a linear score stands for: itself, a chance (logistic), or e to its power (poisson).
 
     >>> mean_of("logistic", np.array([0.0])).tolist()
     [0.5]
     """
-    if family == "logistic":
-        return np.asarray(1 / (1 + np.exp(-np.clip(scores, -700, 700))))
-    return np.asarray(np.exp(np.minimum(scores, 700))) if family == "poisson" else scores
+    return FAMILIES[family].mean(scores)
 
 
 @dataclass(frozen=True)
@@ -472,7 +471,7 @@ class Fit:
     standard_errors: tuple[float, ...] | None = None
     cost: Mapping[str, float] = field(default_factory=dict)
     how: Mapping[str, object] = field(default_factory=dict)
-    family: Family = "linear"
+    family: str = "linear"
     inflation: tuple[float, ...] | None = None
     facts: Mapping[str, float] = field(default_factory=dict)
     path: PenaltyPath | None = None
@@ -553,7 +552,7 @@ class Fit:
             coefficients = tuple(_number(value) for value in document["coefficients"].values())
             errors, inflation = document.get("standard_errors"), document.get("inflation")
             family = document.get("family", "linear")
-            if not names or family not in get_args(Family):
+            if not names or family not in FAMILIES:
                 raise ValueError
             return cls(
                 target=str(document["target"]),

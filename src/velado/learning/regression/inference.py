@@ -43,8 +43,9 @@ from velado.learning.crypto.paillier import (
     obfuscate,
 )
 from velado.learning.crypto.paillier_keys import LEAST_BITS, PrivateKey, PublicKey
+from velado.learning.regression.families import FAMILIES
 from velado.learning.regression.fit import Fit
-from velado.learning.regression.job import INTERCEPT, Family
+from velado.learning.regression.job import INTERCEPT
 from velado.settings import Setting, Where, settings, table_of
 from velado.settings import read as _read
 from velado.text import say
@@ -52,6 +53,11 @@ from velado.text import say
 VERSION = 1
 _ASKED, _ANSWERED = 1, 2
 _HEAD = 2 + 32
+
+
+_ScoreFamily = Annotated[
+    str, Setting("what the asker does with a score: see the job", choices=lambda: FAMILIES)
+]
 
 
 @settings
@@ -70,7 +76,7 @@ class ScoringTerms:
     most_rows: Annotated[int, Setting("most rows of one question")] = 1000
     key_bits: Annotated[int, Setting("fewest bits of the asker's key")] = LEAST_BITS
     target: Annotated[str, Setting("what the model explains")] = ""
-    family: Annotated[Family, Setting("what the asker does with a score: see the job")] = "linear"
+    family: _ScoreFamily = "linear"
 
     def __post_init__(self) -> None:
         names = [feature.name for feature in self.features]

@@ -10,11 +10,13 @@ import hashlib
 import json
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated
 
 from velado.errors import ParameterError, SchemaError
 from velado.learning.crypto.fixed_point import Bounded, ShortText
 from velado.learning.protocols.protocol import RegressionProtocol, RoleName
+from velado.learning.regression.families import FAMILIES
+from velado.learning.regression.families._family import Family
 from velado.learning.regression.penalty_path import PathKind
 from velado.query.budget import Budget, Delta, Spend
 from velado.settings import Setting, Where, nearest, read, settings, shown, table_of
@@ -24,7 +26,13 @@ LEAST_KEY_BITS = 2048
 FORMAT = 1
 INTERCEPT = "(intercept)"
 DEFAULT_PROTOCOL = "secure-sum"
-Family = Literal["linear", "logistic", "poisson"]
+FamilyName = Annotated[
+    str,
+    Setting(
+        "linear; logistic for a target of 0 and 1; poisson for counts: in rounds of sums",
+        choices=lambda: FAMILIES,
+    ),
+]
 
 
 @settings
@@ -101,9 +109,7 @@ class Job:
             why="A job without a time limit would wait for ever for a party that never comes.",
         ),
     ] = 30.0
-    family: Annotated[
-        Family, Setting("linear; logistic for a target of 0 and 1; poisson for counts: in rounds of sums")
-    ] = "linear"
+    family: FamilyName = "linear"
     weight: Annotated[Bounded | None, Setting("a column by which every row counts")] = None
     path: Annotated[
         PathKind,
@@ -173,7 +179,12 @@ class Job:
     @property
     def iterated(self) -> bool:
         """Whether the coefficients are found in rounds of sums: families other than linear, and weighted rows."""
-        return self.family != "linear" or self.weight is not None
+        return not self.model.sums or self.weight is not None
+
+    @property
+    def model(self) -> Family:
+        """The family, which says what its mean, variance and target are."""
+        return FAMILIES[self.family]
 
     @property
     def width(self) -> int:
@@ -258,16 +269,11 @@ def _check_family(job: Job) -> None:
     if job.iterated and not job.protocol.rounds:
         raise ParameterError(
             say("The protocol {name} fits a linear model without weights only.", name=job.protocol.name),
-            "Logistic and Poisson regression and weights take several rounds of sums.",
+            "Other families than linear, and weights, take several rounds of sums.",
             "Use secure-sum.",
         )
-    if job.family == "logistic" and job.target.bounds != (Fraction(0), Fraction(1)):
-        raise ParameterError(
-            "The target of a logistic regression has bounds 0 and 1.",
-            "It says for every row whether something was so.",
-            "Write bounds = [0, 1], or choose another family.",
-        )
-    if (job.family == "poisson" and job.target.low < 0) or (job.weight is not None and job.weight.low < 0):
+    job.model.refuse_target(job.target)
+    if job.weight is not None and job.weight.low < 0:
         raise ParameterError(
             "Counts and weights cannot be below 0.",
             "They say how many, or how much a row counts.",
@@ -304,6 +310,12 @@ def _check_sums(job: Job) -> None:
             "Noise goes with an ordinary fit alone: with an intercept, without lambda and weight.",
             "How much one row can move the sums is worked out for such fits, and the penalty is chosen by the noise itself.",
             "Leave epsilon and rho out, or lambda and weight.",
+        )
+    if job.noise is not None and not (job.model.sums or job.model.noisy is not None):
+        raise ParameterError(
+            say("The family {family} cannot be fitted with noise.", family=job.family),
+            "How much one row can move its sums was never worked out, so that no noise would be known to hide it.",
+            "Leave epsilon out, or choose another family.",
         )
     if job.noise is not None and job.tolerated > len(job.of("client")) - 2:
         raise ParameterError(

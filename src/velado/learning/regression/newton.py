@@ -2,7 +2,7 @@
 
 At a point beta every client sums over its rows, with w_i the row's weight (1 without), eta_i = x_i beta and mu_i the mean there:
 
-    n, deviance, X'w(y - mu), X'(w v)X,    v = mu (1 - mu) logistic, mu poisson, 1 linear.
+    n, deviance, X'w(y - mu), X'(w v)X,    v = mu (1 - mu) logistic, mu poisson, 1 linear (`families` says it of each).
 
 The sums over all clients are those of the pooled rows, so Newton's steps are the pooled ones (iteratively reweighted least squares)
 and end at the pooled maximum of the likelihood, whatever each client's share of it is; a step that makes the deviance larger is halved.
@@ -22,7 +22,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from velado.errors import InputError, SingularDesignError
+from velado.errors import SingularDesignError
 from velado.learning.crypto.fixed_point import Bounded, Columns, FixedPoint
 from velado.learning.regression.collinearity import inflation_and_condition, one_value, taking_part
 from velado.learning.regression.design_matrix import design_columns, encoded_columns, symmetric
@@ -34,7 +34,6 @@ MOST_POINTS = 18
 """Points at which sums are asked for; from five to eight are usual."""
 CLOSE = 1e-7
 _ONE = 1 << 40
-_MOST_ETA = 27.0
 _MOST_FIGURE = 1 << 42
 Floats = NDArray[np.float64]
 
@@ -62,7 +61,7 @@ class NewtonRows:
         self._x = np.column_stack([*([np.ones(rows)] if job.intercept else []), *units[:-1]])
         target = job.target
         middle, half = _frame(target, job)
-        self._y = units[-1] if job.family == "linear" else np.round(units[-1] * half + middle, 9)
+        self._y = units[-1] if job.model.sums else np.round(units[-1] * half + middle, 9)
         self._w = np.ones(rows)
         if job.weight is not None:
             given = FixedPoint((job.weight,), 20).encode(
@@ -79,23 +78,12 @@ class NewtonRows:
         """n, deviance, gradient and the upper triangle of the curvature at a point, as whole numbers."""
         x, y, w = self._x, self._y, self._w
         eta = x @ np.asarray(beta)
-        if self._job.family == "logistic":
-            eta = np.clip(eta, -500, 500)
-            mean = 1 / (1 + np.exp(-eta))
-            variance = mean * (1 - mean)
-            deviance = 2 * (np.logaddexp(0, eta) - y * eta)
-        elif self._job.family == "poisson":
-            mean = np.exp(np.clip(eta, -500, _MOST_ETA))
-            variance = mean
-            logs = np.log(np.where(y > 0, y, 1.0)) - np.clip(eta, -500, _MOST_ETA)
-            deviance = 2 * (np.where(y > 0, y * logs, 0.0) - (y - mean))
-        else:
-            mean, variance, deviance = eta, np.ones_like(eta), (y - eta) ** 2
-        gradient = x.T @ (w * (y - mean))
-        curvature = (x * (w * variance)[:, None]).T @ x
+        found = self._job.model.at(y, eta)
+        gradient = x.T @ (w * found.pull)
+        curvature = (x * (w * found.spread)[:, None]).T @ x
         upper = curvature[np.triu_indices(len(gradient))]
         most = float(figure_bound(self._job)) / _ONE
-        figures = np.clip([len(y), w @ deviance, *gradient, *upper], -most, most)
+        figures = np.clip([len(y), w @ found.deviance, *gradient, *upper], -most, most)
         return [round(value * _ONE) for value in figures.tolist()]
 
 
@@ -213,23 +201,7 @@ class Newton:
         if self._asked < MOST_POINTS:
             return
         name = self._job.unknowns[int(np.argmax(step))]
-        if self._job.family == "logistic":
-            raise InputError(
-                say(
-                    "The columns tell the cases from the others without error: '{name}' above all.", name=name
-                ),
-                "Then coefficients grow without end (separation), and no finite ones are the most likely.",
-                "Leave the column out, join its categories, or set lambda above 0.",
-            )
-        raise InputError(
-            say(
-                "No coefficients were found in {rounds} rounds: '{name}' still moves.",
-                rounds=MOST_POINTS,
-                name=name,
-            ),
-            "Perhaps a category has no counts at all, or the bounds are far too wide.",
-            "Leave the column out, join its categories, or set lambda above 0.",
-        )
+        raise self._job.model.without_end(name, MOST_POINTS)
 
     def _flat(self, curvature: Floats) -> SingularDesignError:
         job = self._job
@@ -245,9 +217,10 @@ class Newton:
         outer, centre = 1.0, 0.0
         inflation, condition = inflation_and_condition(curvature, job.intercept)
         facts = {"deviance": deviance, "rounds": float(self._asked), "condition": condition}
-        if job.family == "linear":
+        if job.model.sums:
             centre, outer = _frame(job.target, job)
             facts["deviance"] = deviance * outer**2
+        if job.model.dispersed:
             inverse = inverse * deviance / max(rows - job.width, 1.0)
         first = int(job.intercept)
         way = np.diag([*([outer] if first else []), *(outer / one for one in half)])

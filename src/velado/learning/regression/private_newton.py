@@ -41,6 +41,7 @@ from numpy.typing import NDArray
 from velado.errors import ParameterError
 from velado.learning.crypto.fixed_point import Columns
 from velado.learning.regression.design_matrix import symmetric
+from velado.learning.regression.families._family import NoisySteps
 from velado.learning.regression.fit import Solved
 from velado.learning.regression.job import Job
 from velado.learning.regression.private_sums import (
@@ -59,10 +60,6 @@ FIRST = Fraction(1, 20)
 """The share of the budget for the round that counts."""
 GROWTH = Fraction(3, 2)
 """How much more budget a step has than the one before: what the last one finds is the result."""
-FREE_CURVATURE = Fraction(902, 10_000)
-"""m of the module's docstring, logistic."""
-GRADIENT = Fraction(7, 10)
-"""The gradient's share of a round's rho, Poisson."""
 LONGEST_STEP = 4.0
 """The most by which a step may change any row's linear predictor."""
 _FINE_GRADIENT = 1 << 24
@@ -141,19 +138,31 @@ def round_plan(job: Job, number: int) -> RoundPlan:
         square * _FINE_GRADIENT**2 * _SLACK,
         square**2 * _FINE_CURVATURE**4 * _SLACK,
     )
-    logistic = job.family == "logistic"
-    wider = (Fraction(1), FREE_CURVATURE) if logistic else (1 / GRADIENT, 1 / (1 - GRADIENT))
-    first, second = (_even(length * m / (2 * rho * n)) for length, m in zip(lengths, wider, strict=True))
-    # Logistic: r^2 + v^2 / m is 1 at most, at r = 1, where v is 0.
-    shares = (1.0, 0.0) if logistic else (1.0, 1.0)
+    steps = steps_of(job)
+    first, second = (
+        _even(length * wider / (2 * rho * n)) for length, wider in zip(lengths, steps.wider, strict=True)
+    )
     return RoundPlan(
         first=first,
         second=second,
         lengths=lengths,
         figures=job.width + job.width * (job.width + 1) // 2,
         summands=n,
-        shares=shares,
+        shares=steps.shares,
     )
+
+
+def steps_of(job: Job) -> NoisySteps:
+    """What the job's family says of noisy steps; a job of a family without is refused.
+
+    >>> from velado.learning.regression.simulate import small_job
+    >>> from velado.learning.crypto.fixed_point import Bounded
+    >>> steps_of(small_job(family="logistic", target=Bounded("y", (Fraction(0), Fraction(1))))).shares
+    (1.0, 0.0)
+    """
+    steps = job.model.noisy
+    assert steps is not None  # `Job` refuses noise without
+    return steps
 
 
 def _even(variance: Fraction) -> int:
@@ -190,7 +199,8 @@ class PrivateRows:
     def at(self, beta: Sequence[float], number: int, tape: Tape) -> list[int]:
         """The gradient and the upper triangle of the curvature at a point, with noise."""
         z, s = self._z, self._s
-        mean, spread = _mean_and_spread(z @ np.asarray(beta), self._job)
+        top = float(self._job.target.high)
+        mean, spread = steps_of(self._job).mean_and_spread(z @ np.asarray(beta), top)
         gradient = _whole((s**2 * (self._y - mean))[:, None] * z, _FINE_GRADIENT).sum(axis=0)
         roots = _whole((s * np.sqrt(spread))[:, None] * z, _FINE_CURVATURE)
         curvature = roots.T @ roots
@@ -199,15 +209,6 @@ class PrivateRows:
         inner = [plan.second if one else plan.second // 2 for one in (rows == places).tolist()]
         figures = np.concatenate([gradient, curvature[rows, places]])
         return _with_noise(figures, [plan.first] * width + inner, tape)
-
-
-def _mean_and_spread(eta: Floats, job: Job) -> tuple[Floats, Floats]:
-    """mu / u and v of the module's docstring, both within 0 and 1."""
-    if job.family == "logistic":
-        mean = 1 / (1 + np.exp(-np.clip(eta, -500, 500)))
-        return mean, mean * (1 - mean)
-    mean = np.exp(np.minimum(np.clip(eta, -500, 500) - math.log(float(job.target.high)), 0.0))
-    return mean, mean
 
 
 def _whole(parts: Floats, fine: int) -> NDArray[np.int64]:
@@ -283,9 +284,7 @@ class PrivateNewton:
         self._rows = rows
         edge = min(max(deviation / rows, 1e-6), 0.5)
         share = min(max((level / rows + 1) / 2, edge), 1 - edge)
-        top = float(self._job.target.high)
-        logistic = self._job.family == "logistic"
-        self._beta[0] = math.log(share / (1 - share)) if logistic else math.log(share * top)
+        self._beta[0] = steps_of(self._job).start(share, float(self._job.target.high))
         self._began = self._beta.copy()
 
     def _step(self, number: int, figures: Sequence[int], clients: int) -> None:
@@ -323,10 +322,9 @@ class PrivateNewton:
         with its eigenvalues held: what was gone is (I - L) e, so L (I - L)^-1 times that is missing.
         """
         job = self._job
-        unit = 1.0 if job.family == "logistic" else float(job.target.high)
+        unit = steps_of(job).unit(float(job.target.high))
         missing = self._left @ np.linalg.solve(np.eye(job.width) - self._left, self._beta - self._began)
         inverse = (sums.basis / sums.held) @ sums.basis.T
-        # A Poisson count's variance is its mean: over u^2 that is v / u.
         sampled = (sums.basis * np.maximum(sums.eigen, 0.0)) @ sums.basis.T / unit
         steps = float(sums.step @ sums.step) * np.eye(job.width) + np.outer(sums.step, sums.step)
         noise = sums.gradient**2 * np.eye(job.width) + sums.curvature**2 * steps

@@ -274,15 +274,10 @@ def show(job: JobFile) -> None:
 
 def _agreed(job: Job) -> Iterator[str | Table]:
     """What a job's parties agree on, as one reads it who is to bring rows: columns, bounds, categories, limits."""
-    models = {
-        "linear": say("a linear model"),
-        "logistic": say("a logistic model (the target is 0 or 1)"),
-        "poisson": say("a Poisson model (the target is a count)"),
-    }
     yield say(
         "Job '{name}': {model} of {target}, protocol {protocol}",
         name=job.name,
-        model=models[job.family],
+        model=job.model.about,
         target=job.target.name,
         protocol=job.protocol.name,
     )

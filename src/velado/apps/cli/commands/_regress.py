@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from velado.apps.cli import options as flags
 from velado.apps.cli import show
-from velado.apps.cli.app import OfSetting, command, one_of, option
+from velado.apps.cli.app import OfRegistry, OfSetting, command, one_of, option
 from velado.apps.cli.regression_account import AccountFlags, debit
 from velado.errors import ParameterError
 from velado.text import Sentence, language, say, told
@@ -82,7 +82,12 @@ def regress(
         ),
     ] = None,
     family: Annotated[
-        str, option("--family linear|logistic|poisson", help="What the target is: a number, 0 or 1, a count.")
+        str,
+        option(
+            "--family",
+            click_type=OfRegistry("velado.learning.regression.families:FAMILIES"),
+            help="What the target is: a number, 0 or 1, a count.",
+        ),
     ] = "linear",
     weight: Annotated[str | None, option("--weight COLUMN", help="How much each row counts.")] = None,
     interactions: Annotated[
@@ -91,7 +96,8 @@ def regress(
     protocol: Annotated[
         str,
         option(
-            "--protocol secure-sum|masked|delegated|delegated-to-client|paper-masked",
+            "--protocol",
+            click_type=OfRegistry("velado.papers.regression.paper_masked:WITH_PAPER"),
             help="How the parties work together.",
         ),
     ] = "secure-sum",
@@ -158,14 +164,14 @@ def regress(
     from velado.data.io import read_schema
     from velado.data.staging import write_folder
     from velado.learning.crypto.fixed_point import FixedPoint
-    from velado.learning.regression.design_matrix import refuse_neither
-    from velado.learning.regression.job import Family, Job, Party
+    from velado.learning.regression.families import FAMILIES
+    from velado.learning.regression.job import Job, Party
     from velado.learning.regression.penalty_path import PathKind
     from velado.learning.regression.table_columns import category_columns, number_columns
     from velado.papers.regression.paper_masked import WITH_PAPER
     from velado.randomness import Tape
 
-    chosen_family = one_of(family, get_args(Family), "--family")
+    chosen_family = one_of(family, tuple(FAMILIES), "--family")
     chosen = WITH_PAPER[one_of(protocol, tuple(WITH_PAPER), "--protocol")]
     if standard_errors and chosen.pooled is None:
         raise ParameterError(
@@ -198,12 +204,9 @@ def regress(
     decimal = None if declared is None else declared.decimal
     numbers = number_columns(table, [name for name in asked if name not in texts], decimal)
     given = list(bounds or ())
-    if (
-        chosen_family == "logistic"
-        and target in numbers
-        and not any(one.startswith(f"{target}=") for one in given)
-    ):
-        given.append(f"{target}=0:1")  # a logistic target has no others
+    model = FAMILIES[chosen_family]
+    if model.own_bounds and target in numbers and not any(one.startswith(f"{target}=") for one in given):
+        given.append(f"{target}={model.own_bounds}")  # such a target has no others
     limits, read_off = rows.bounds_for(numbers, given, declared, from_data)
     read_off += [name for name in texts if declared is not None and declared.columns[name].values is None]
     hot = {name: rows.one_hot(name, values) for name, values in listed.items()}
@@ -238,16 +241,12 @@ def regress(
             if height >= minimum_rows
             else say("Give more rows, or a smaller --minimum-rows."),
         )
-    if chosen_family == "logistic" and target in numbers:
-        refuse_neither(numbers[target].cast(pl.Float64).to_numpy(), target)
+    if target in numbers:
+        model.refuse_values(numbers[target].cast(pl.Float64).to_numpy(), target)
     if not noisy:  # noise clips
         encoding = FixedPoint(tuple(limits.values()), 0)
-        for (
-            name,
-            column,
-        ) in (
-            numbers.items()
-        ):  # before rows are dealt out, so that they are counted and numbered as in the file
+        # Before rows are dealt out, so that they are counted and numbered as in the file.
+        for name, column in numbers.items():
             encoding.encode(name, rows.cells_of(column))
     parties = [Party("evaluator", "evaluator")]
     if chosen.provider is not None:
