@@ -36,6 +36,7 @@ def test_random_tables_are_the_same_where_tuples_are_searched(
     assert held >= 6
 
 
+@pytest.mark.slow
 def test_random_tables_are_the_same_where_rows_are_searched(tmp_path: Path) -> None:
     """Up to MOST_SEARCHED_ROWS rows a tuple may be parted: which of its rows is in which group is the same too."""
     held = parted = 0

@@ -85,6 +85,7 @@ def test_improved_groups_lose_no_more_and_keep_the_promise(method, drawn, k, sup
 
 
 @pytest.mark.parametrize("method", PARTITIONERS, ids=lambda m: m.name)
+@pytest.mark.slow
 def test_every_partitioner_but_the_default_gets_better_on_the_hospital_sample(method):
     frame = pl.read_csv(hospital_csv(), infer_schema=False).head(500)
     made = anonymize(frame, hospital_schema(), quick(method), k=5, improve=True)

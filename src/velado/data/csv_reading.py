@@ -113,7 +113,7 @@ def _no_encoding(encoding: str) -> TableError:
 def refuse_zero_bytes(data: bytes, name: str) -> None:
     """Nothing, unless there is a zero byte in the text *data* of a file: readers of CSV differ in what they make of one.
 
-    >>> refuse_zero_bytes(b"age,home\n31,a\n", "t.csv")
+    >>> refuse_zero_bytes(b"age,home\\n31,a\\n", "t.csv")
     """
     if b"\x00" in data:
         raise TableError(

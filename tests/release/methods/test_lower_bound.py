@@ -142,6 +142,7 @@ def violations(seeds: range, tight: int) -> list[int]:
     return out
 
 
+@pytest.mark.slow
 def test_no_grouping_of_a_tiny_table_costs_less_than_the_bound() -> None:
     assert violations(range(60), tight=4) == []
 

@@ -137,6 +137,7 @@ def test_no_start_is_better_in_its_own_objective(name, shape):
 
 
 @pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.slow
 def test_each_objective_beats_the_default_in_its_own_measure(name):
     better = 0
     for seed in range(4):
@@ -231,6 +232,7 @@ def test_with_sensitive_values_in_view_nothing_is_searched(name):
     assert "left out" in other.notes["search"] and "objective_after_search" not in other.notes
 
 
+@pytest.mark.slow
 def test_a_heavier_column_is_kept_better():
     draw = np.random.default_rng(0)
     frame = pl.DataFrame({"x": draw.normal(size=200), "y": draw.normal(size=200)})
