@@ -152,7 +152,7 @@ def test_a_type_that_duckdb_does_not_read_is_one_sentence(tmp_path: Path) -> Non
     assert nothing_published(tmp_path)
 
 
-@pytest.mark.parametrize("wrong", ["more", "fewer", "blank"])
+@pytest.mark.parametrize("wrong", ["more", "fewer", "blank", "cells"])
 def test_an_engine_that_writes_something_else_publishes_nothing(
     wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +168,10 @@ def test_an_engine_that_writes_something_else_publishes_nothing(
         write = DuckDBSource.write
 
         def other(self: DuckDBSource, recoding: Recoding, sink: FileSink) -> int:
+            if wrong == "cells":  # all rows of one illness
+                cell = f"f{self.types.get_field_index('ill')}"
+                ill = f"(SELECT * REPLACE ('flu' AS {cell}) FROM {self.relation}) AS file"
+                return write(replace(self, relation=ill), recoding, sink)
             columns = (*recoding.columns, "note") if wrong == "more" else recoding.columns[:-1]
             return write(self, replace(recoding, columns=columns), sink)
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from typing import cast
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
+from velado.data.blanks import is_text
 from velado.data.partition import ValueEntries
-from velado.engines.row_source import RowSource
+from velado.engines.row_source import ROWS, RowSource
 from velado.errors import EngineError, GuaranteeNotMet, SideDoorOpen
 from velado.release.goal import Checked
 from velado.release.guarantees._guarantee import Verdict
@@ -131,6 +134,7 @@ def check_written(plan: PlannedRelease, written: RowSource, *, values: bool = Fa
             "Its groups, counted anew, differ, so no promise can be made of it and nothing was published.",
             "Run it again when nobody writes to the source; if it stays so, please report it.",
         )
+    _refuse_other_cells(plan, written, quasi)
     people = plan.people_of(groups.frame)
     asked = values or any(guarantee.reads == "values" for guarantee in plan.goal.guarantees)
     counted, shapes = counted_values(groups, plan.prepared.schema) if asked else ({}, {})
@@ -149,6 +153,46 @@ def check_written(plan: PlannedRelease, written: RowSource, *, values: bool = Fa
             )
     smallest, each = _behind_doors(plan, written, quasi, every=values)
     return SourceRelease(plan, checked, plan.columns, smallest, each, people, counted)
+
+
+_FEW_VALUES = 10_000
+"""A column that leaves as it came is compared with its source where the sample holds no more different cells."""
+
+
+def _refuse_other_cells(plan: PlannedRelease, written: RowSource, quasi: Sequence[str]) -> None:
+    """Nothing, if no cell of a column that leaves as it came stands in more rows than it did; else an error.
+
+    As many rows were written as were planned, so that without suppressed rows the cells are the very same. Texts, whole numbers,
+    days and yes/no are compared, where the file that was written keeps their type; a blank and an empty text are one.
+    """
+    source, sample = plan.prepared.source, plan.prepared.judged.sample.frame
+    for name in plan.columns:
+        own, its = source.types.field(name).type, written.types.field(name).type
+        texts = is_text(own) and is_text(its)
+        plain = pa.types.is_integer(own) or pa.types.is_boolean(own) or pa.types.is_date(own)
+        if name in quasi or not (texts or (plain and own == its)):
+            continue
+        if sample.get_column(name).n_unique() > _FEW_VALUES:
+            continue
+        before, after = (_cells(one, name, texts) for one in (source, written))
+        both = after.join(before, on="value", how="left", nulls_equal=True, suffix=" before")
+        if bool((both.get_column(ROWS) > both.get_column(f"{ROWS} before").fill_null(0)).any()):
+            source.unchanged()
+            raise EngineError(
+                "The table that was written is not the one that was planned.",
+                say(
+                    "Cells of column '{column}' are not those of the source, so nothing was published.",
+                    column=name,
+                ),
+                "Run it again when nobody writes to the source; if it stays so, please report it.",
+            )
+
+
+def _cells(source: RowSource, name: str, texts: bool) -> pl.DataFrame:
+    found = cast(pl.DataFrame, pl.from_arrow(source.domain(name)))
+    if texts:
+        found = found.with_columns(pl.col("value").cast(pl.String).fill_null(""))
+    return found.group_by("value").agg(pl.col(ROWS).sum())
 
 
 def _with_planned(plan: PlannedRelease, checked: Checked, hidden: Sequence[str]) -> Checked:
