@@ -51,10 +51,15 @@ def adult(age: str = "numeric") -> Table:
 
 
 def adult_joined() -> Table:
-    """The same with one occupation joined to the next: nine people have it, and exact sums over a federation need ten."""
+    """The same, with values that fewer than 20 people have joined to the rarest of the others: exact sums over a federation need ten in training."""
     table = adult()
-    occupation = pl.col("occupation").replace("Armed-Forces", "Protective-serv")
-    return table.with_frame(table.frame.with_columns(occupation))
+    frame = table.frame
+    for name in ("occupation", "native_country"):
+        counts = frame.get_column(name).value_counts().sort("count")
+        few = counts.filter(pl.col("count") < 20).get_column(name).to_list()
+        rarest = counts.filter(pl.col("count") >= 20).get_column(name)[0]
+        frame = frame.with_columns(pl.col(name).replace(few, [rarest] * len(few)))
+    return table.with_frame(frame)
 
 
 def nine_dict() -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What do secure sums, skewed clients, hostile clients and noise cost a federated logistic regression on Adult?
 
-Accuracy on true held-out rows, ten clients, one rare occupation joined to another, the loop engine; noise is drawn anew each time, so that its lines show the median of five runs.
+Accuracy on true held-out rows, ten clients, rare occupations and countries joined to others, the loop engine; noise is drawn anew each time, so that its lines show the median of five runs.
 """
 
 from __future__ import annotations
