@@ -319,3 +319,35 @@ def test_a_prediction_outside_the_bounds_is_told_as_a_guess(capsys: pytest.Captu
     Path("own.csv").write_text("Peso;Altura\n71,5;1,7\n99,5;1,7\n", "utf-8")
     assert run(["predict", "out/fit.json", "own.csv", "-o", "c.csv"]) == 0
     assert "bounds" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("cell", "words", "palavras"),
+    [
+        ("71,5%", "write the number alone", "escreva só o número"),
+        ("R$ 71,50", "write the number alone", "escreva só o número"),
+        ("7l,5", "write the number alone", "escreva só o número"),
+        ("01/03/2024", "Days are no numbers", "Dias não são números"),
+        ("ignorado", "Words: correct the cells", "Palavras: corrija"),
+    ],
+)
+def test_what_a_cell_is_decides_the_advice(
+    cell: str, words: str, palavras: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spell(1, 10, cell)
+    for language, said in (("en", words), ("pt", palavras)):
+        assert regress("Peso", "-o", "out", "--lang", language) == 3
+        shown = capsys.readouterr().err
+        assert said in shown and "row 10" in shown.replace("linha", "row") and cell not in shown
+        assert len(shown.splitlines()) == 3 and "decimal" not in shown
+
+
+def test_a_weight_is_no_feature(capsys: pytest.CaptureFixture[str]) -> None:
+    """It was left out of the features without a word."""
+    assert regress("Peso,Idade (anos)", "--weight", "Peso", "-o", "out") == 2
+    assert "--features names the weight 'Peso'" in capsys.readouterr().err
+
+
+def test_bounds_with_a_comma_are_told_how_to_write_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert regress("Peso", "--bounds", "Peso=0,5:200", "-o", "out") == 2
+    assert "with a point: 0.5:200" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import product
@@ -25,14 +26,20 @@ if TYPE_CHECKING:
     from velado.learning.crypto.fixed_point import Bounded
 
 
-def feature_names(listed: str, target: str) -> list[str]:
-    """The columns a --features names; one that stands twice, or is the target, is refused.
+def feature_names(listed: str, target: str, weight: str | None = None) -> list[str]:
+    """The columns a --features names; one that stands twice, or is the target or the weight, is refused.
 
     >>> feature_names("age, weight", target="cost")
     ['age', 'weight']
     """
     names = [name.strip() for name in listed.split(",") if name.strip()]
     twice = sorted({name for name in names if names.count(name) > 1})
+    if weight is not None and weight in names:
+        raise ParameterError(
+            say("--features names the weight '{weight}'.", weight=weight),
+            "A column says how much a row counts, or explains the target.",
+            "Leave it out of one of the two.",
+        )
     if twice or target in names:
         what = (
             say("--features names {columns} twice.", columns=named_columns(twice))
@@ -121,7 +128,7 @@ def interactions_in(text: str, features: Sequence[Bounded]) -> list[Bounded]:
                     features=named_columns([*known, *levels]),
                 ),
                 (None if one else nearest(strange[0], [*known, *levels]))
-                or "Write for example --interactions age:dose.",
+                or say("Write for example --interactions age:dose."),
             )
         for chosen in product(*(levels.get(factor, [factor]) for factor in factors)):
             low = high = Fraction(1)
@@ -179,7 +186,9 @@ def _bounds_in(text: str) -> tuple[str, Fraction, Fraction]:
         raise ParameterError(
             "A --bounds cannot be read.",
             "It is written NAME=LOW:HIGH.",
-            "Write for example --bounds age=0:120.",
+            say("Write the numbers with a point: {bounds}.", bounds=rest.replace(",", "."))
+            if re.fullmatch(r"[-+\d,.: ]*\d,\d[-+\d,.: ]*", rest)
+            else say("Write for example --bounds age=0:120."),
         ) from None
 
 

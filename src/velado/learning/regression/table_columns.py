@@ -230,15 +230,18 @@ def _refuse_words(columns: dict[str, pl.Series], written: dict[str, pl.Series], 
         )
         for name, bad in list(found.items())[:12]
     ]
-    other = r"\d,\d|^[+-]?,\d" if mark == "." else r"\d\.\d|^[+-]?\.\d"
-    marked = sum(
-        int((written[name].filter(bad).str.contains(other)).sum())
-        for name, bad in found.items()
-        if written[name].dtype == pl.String
+    cells = pl.concat(
+        [
+            written[name].filter(bad) if written[name].dtype == pl.String else pl.Series([""])
+            for name, bad in found.items()
+        ],
+        rechunk=False,
     )
-    words = sum(int(bad.sum()) for bad in found.values()) - marked
+    days = cells.str.contains(r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}")
+    units = ~days & cells.str.contains(r"\d") & cells.str.contains(r"[^\d.,+\-\seE]")
+    marked = ~days & ~units & cells.str.contains("," if mark == "." else ".", literal=True)
     do: list[Sentence] = []
-    if marked:
+    if marked.any():
         do.append(
             say(
                 'Numbers with a comma: where it marks decimals in the whole file, say decimal = "," in [table] of a schema (--schema); '
@@ -249,7 +252,13 @@ def _refuse_words(columns: dict[str, pl.Series], written: dict[str, pl.Series], 
                 "Numbers with a point in a file with decimal commas have two readings: write them with a comma."
             )
         )
-    if words:
+    if units.any():
+        do.append(
+            say("Something stands beside the number, such as a unit, % or a letter: write the number alone.")
+        )
+    if days.any():
+        do.append(say("Days are no numbers: give for example the days since a date."))
+    if not (marked | units | days).all():
         do.append(
             say(
                 "Words: correct the cells; list categories as values in a schema (--schema), and leave other columns out."

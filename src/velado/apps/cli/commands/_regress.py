@@ -187,7 +187,7 @@ def regress(
             "Declare the bounds with --bounds or --schema.",
         )
     flags.refuse_existing(output)
-    named = rows.feature_names(features or "", target)
+    named = rows.feature_names(features or "", target, weight)
     declared = None if schema is None else read_schema(schema)
     table = rows.read_rows(file, reading, declared)
     asked = [*named, target] if named or target not in table.frame.columns else list(table.frame.columns)
