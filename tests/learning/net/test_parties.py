@@ -264,6 +264,14 @@ def test_a_secure_sum_goes_on_without_a_client_that_stays_away(tmp_path: Path) -
         assert "goes on without clinic-2" in group.log("hub")
 
 
+def test_a_job_that_cannot_go_on_says_so_and_not_that_it_goes_on(tmp_path: Path) -> None:
+    with consortium(tmp_path, clients=3, protocol="secure-sum", minutes=1) as group:
+        present = ["hub", "clinic-0", "clinic-2"]
+        group.start(*present)
+        assert group.wait(seconds=110) == dict.fromkeys(present, FAILED)
+        assert "goes on without" not in group.log("hub") and "clinic-1" in group.log("hub")
+
+
 def test_fifty_clients_on_one_machine_are_all_summed(tmp_path: Path) -> None:
     """Each a thread here, with its own connection over mutual TLS; starting fifty interpreters is the benchmark's."""
     group = consortium(tmp_path, clients=50, protocol="secure-sum", minutes=4, most_rows=10_000)
