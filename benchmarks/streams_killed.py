@@ -24,7 +24,7 @@ if __name__ == "__main__":
         with tempfile.TemporaryDirectory() as folder:
             done = trial(way, Path(folder), 100, points(count, seed=7))
         kills, runs = kills + done.kills, runs + count
+        print(f"{' to '.join(way)}: {done} in {time.time() - began:.0f} s", flush=True)
         assert not done.twice, "a record was published twice"
         assert way[0] == "stdin" or done.published + done.reported == done.records, "a record is lost"
-        print(f"{' to '.join(way)}: {done} in {time.time() - began:.0f} s", flush=True)
     print(f"killed {kills} times in {runs} runs")

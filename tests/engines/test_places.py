@@ -22,7 +22,7 @@ WITH_SECRET = (
 WITHOUT = (
     "postgresql://",
     "postgresql://ana@db/study",
-    "postgresql://postgres:@/postgres?host=/tmp/pg/d",
+    "postgresql://postgres:@/postgres?host=/srv/pg/d",
     "postgresql://db:5432/study?service=night&user=ana%40clinic",
     "postgresql://[::1]:5433/study",
     "postgresql://one:5432,two:5433/study?target_session_attrs=any",
@@ -53,4 +53,4 @@ def test_marks_stay_what_they_were() -> None:
         == "relation:::1:6000/c#s?sslmode=require"
     )
     assert address_mark("postgresql://[::1]/c", "s") == "relation:::1:5432/c#s?"
-    assert address_mark("postgresql://p:@/p?host=/tmp/d", "s") == "relation::5432/p#s?host=/tmp/d"
+    assert address_mark("postgresql://p:@/p?host=/srv/d", "s") == "relation::5432/p#s?host=/srv/d"

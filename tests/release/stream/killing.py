@@ -41,14 +41,16 @@ def one_run(config: str, order: str, records: int | None) -> str:
                 sys.stdin = os.fdopen(records)
             if kind == "events":
                 die_at(int(amount))
-            idle = time.time()
+            idle = 0.0
 
             def told(window: object, delay: float) -> None:
                 nonlocal idle
                 idle = time.time()
 
             def stop() -> bool:
-                return time.time() - idle > (2.5 if kind == "end" else 20)
+                nonlocal idle
+                idle = idle or time.time()  # asked for the first time: the run has begun
+                return time.time() - idle > (4 if kind == "end" else 20)
 
             asked = read_stream(config)
             if asked.totals.ask:

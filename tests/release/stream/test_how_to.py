@@ -37,7 +37,10 @@ def test_the_how_to_publishes_windows(tmp_path: Path, monkeypatch: pytest.Monkey
     manifests = [path.read_bytes() for path in sorted((tmp_path / "windows").glob("*.json"))]
     assert check_chain(manifests, {int(path.stem): path.read_bytes() for path in tables}) == 3
     assert done.state.counts.published == 60 * 18
-    read_toml('schema = "s.toml"\n[record]\ntime = "at"\n' + blocks[2], StreamSettings)
+    brokers = [block for block in blocks if block.startswith("[source]")]
+    assert len(brokers) == 2  # MQTT and Kafka
+    for block in brokers:
+        read_toml('schema = "s.toml"\n[record]\ntime = "at"\n' + block, StreamSettings)
     totals = next(block for block in blocks if block.startswith("# totals.toml"))
     told = blocks[0].replace("[columns.pulse]", "[columns.pulse]\nbounds = [0, 220]\nstep = 1")
     (tmp_path / "bounded.toml").write_text(told)

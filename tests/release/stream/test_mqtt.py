@@ -83,8 +83,9 @@ def test_what_is_confirmed_never_comes_again_and_what_is_not_does(asked: StreamS
 def test_a_source_whose_queue_is_full_ends_at_once(asked: StreamSettings, tmp_path: Path) -> None:
     source = source_of(asked, tmp_path)
     read(source, 0)
-    sent(asked, 0)  # of which 200 wait, and the client's thread with the next one
+    sent(asked, 0)  # none of which is taken while nobody asks: the client's thread waits with the first one
     time.sleep(1)
+    assert not source._waiting
     closing = threading.Thread(target=source.close, daemon=True)
     closing.start()
     closing.join(10)
