@@ -269,6 +269,20 @@ def test_merged_groups_have_counts_and_promise_nothing(tmp_path: Path, history: 
     assert bare[1] == 0 < bare[0]
 
 
+def test_nothing_is_merged_where_merging_cannot_help(tmp_path: Path) -> None:
+    """flu is more than two fifths of everybody: with that at most one group of all would have no counts, and the groups that hold keep theirs."""
+    frame = everybody(5).with_columns(
+        pl.when(pl.col("age") > 50).then(pl.lit("flu")).otherwise(pl.col("illness")).alias("illness")
+    )
+    bare = []
+    for merge in (False, True):
+        create_history(tmp_path / f"{merge}.history", KEY)
+        asked = Together(what="values", group=10, most="2/5", merge=merge)
+        done = send(frame, tmp_path / f"{merge}", tmp_path / f"{merge}.history", asked)
+        bare.append(written(done)["illness_group"].null_count())
+    assert bare[0] == bare[1] < frame.height
+
+
 EXACTLY = Together(what="people", readers="exactly", start=4)
 
 

@@ -218,6 +218,7 @@ def withheld_cells(cells: Ints, values: Ints, most: Fraction) -> npt.NDArray[np.
 def merged_cells(data: EncodedTable, rows: Ints, cells: Ints, values: Ints, most: Fraction) -> Ints:
     """The cells, those in which a value has more than the share *most* merged with the nearest until none is left that could be.
 
+    Where a value has more than that of all rows, merging ends in one cell that breaks the bound: then they stay as they are.
     Near are centres of codes, each column's from 0 to 1. Who knows this sees by what was merged which values broke the bound: for
     `Together.merge`, and never a promise. O(merges x cells).
 
@@ -233,6 +234,8 @@ def merged_cells(data: EncodedTable, rows: Ints, cells: Ints, values: Ints, most
         return cells
     table = np.zeros((count, int(codes.max()) + 1), np.int64)
     np.add.at(table, (cells[inside], codes[inside]), 1)
+    if table.sum(axis=0).max() * most.denominator > table.sum() * most.numerator:
+        return cells
     places = np.stack([one.codes[rows[inside]] / max(one.size - 1, 1) for one in data.columns], axis=1)
     sums = np.zeros((count, places.shape[1]))
     np.add.at(sums, cells[inside], places)
