@@ -201,6 +201,11 @@ def test_settings_that_cannot_work_are_refused() -> None:
         StreamSettings(schema="s.toml", source={"kind": "files"})
 
 
+def test_an_epoch_never_comes_back_after_a_burst() -> None:
+    """Window 100 is cut by a burst, records of 99 come late and end next, then the rest of 100: its classes are not made a second time."""
+    assert not judged(2727).below and not judged(2727, door=False).below
+
+
 def test_no_window_of_a_random_stream_shows_fewer_than_k_people() -> None:
     """A few; `benchmarks/streams_random.py` draws a hundred thousand."""
     for door, count in ((True, 6), (False, 12)):

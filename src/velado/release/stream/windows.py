@@ -304,7 +304,8 @@ class Stream:
         self, state: StreamState, records: pl.DataFrame, left: pl.DataFrame, index: int, burst: bool
     ) -> tuple[ClosedWindow, StreamState]:
         asked, number = self.asked, state.window + 1
-        epoch = state.epoch.at(index // asked.people.epoch)
+        # After a burst an older window may end: an epoch that came back would make its classes anew, beside those that were shown.
+        epoch = state.epoch.at(max(index // asked.people.epoch, state.epoch.number))
         made = self.publisher.publish(records.drop(INDEX), state.waiting, epoch, number)
         table = None if made.release is None else table_bytes(made.release)
         by_time = asked.window.by == "time"
