@@ -165,7 +165,7 @@ def read_key(path: str | Path) -> Key:
         raise ParameterError(
             say("The key file '{path}' cannot be read ({reason}).", path=path.name, reason=reason_of(error)),
             "Without the key nothing that depends on it can be made.",
-            "Check the path and the permissions, or make a key with `velado pseudonymize --new-key --key-file FILE`.",
+            "Check the path and the permissions. Where nothing was made with a key yet, `velado pseudonymize --new-key --key-file FILE` makes one.",
         ) from None
     if len(data) > LARGEST_FILE:
         raise ParameterError(

@@ -44,8 +44,7 @@ def test_the_how_to_publishes_windows(tmp_path: Path, monkeypatch: pytest.Monkey
     totals = next(block for block in blocks if block.startswith("# totals.toml"))
     told = blocks[0].replace("[columns.pulse]", "[columns.pulse]\nbounds = [0, 220]\nstep = 1")
     (tmp_path / "bounded.toml").write_text(told)
-    text = totals.replace("schema.toml", "bounded.toml") + '[sink]\npath = "totals"\n'
-    (tmp_path / "totals.toml").write_text(text.replace("[window]", 'state = "private-totals"\n[window]', 1))
+    (tmp_path / "totals.toml").write_text(totals.replace("schema.toml", "bounded.toml"))
     from velado.apps.cli import run
 
     assert run(["stream", str(tmp_path / "totals.toml"), "--price"]) == 0

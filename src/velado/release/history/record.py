@@ -409,8 +409,8 @@ class ToldByReleases:
         known = {"releases": self.releases, "k": self.k}
         out.append(
             say(
-                "This and earlier releases together ({releases:,} in the history), for who links the rows of a person: at "
-                "least {least:,} candidates; {below:,} of {people:,} people ({share:.1%}) have fewer than {k}. Measured.",
+                "This and earlier releases together ({releases:,} in the history), for who links the rows of a person: the "
+                "least number of candidates is {least:,}; {below:,} of {people:,} people ({share:.1%}) have fewer than {k}. Measured.",
                 **known,
                 least=self.inside.least,
                 below=self.inside.below,
@@ -420,7 +420,7 @@ class ToldByReleases:
         )
         out.append(
             say(
-                "For who also knows exactly who was in which release: at least {least:,} candidates; {below:,} people "
+                "For who also knows exactly who was in which release: the least number of candidates is {least:,}; {below:,} people "
                 "({share:.1%}) have fewer than {k}.",
                 k=self.k,
                 least=self.exactly.least,
